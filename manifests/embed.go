@@ -1,0 +1,11 @@
+// Package manifests holds the YAML that the plugin applies or prints: the Job
+// that its work runs in, the least RBAC for each command, templates of
+// predictors, and examples.
+package manifests
+
+import "embed"
+
+// Files is the whole folder.
+//
+//go:embed jobs rbac templates examples
+var Files embed.FS

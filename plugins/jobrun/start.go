@@ -1,0 +1,131 @@
+package jobrun
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+)
+
+// Started says what Start found.
+type Started struct {
+	Job *batchv1.Job
+	// Attached is true when the same run was under way already.
+	Attached bool
+}
+
+// Start creates the Job of spec. When the same run is under way already, it is
+// left alone and returned. An ended Job of the same name is replaced when
+// again is true, and is an error otherwise.
+func Start(ctx context.Context, client kubernetes.Interface, spec Spec, again bool) (Started, error) {
+	job, err := spec.Job()
+	if err != nil {
+		return Started{}, err
+	}
+	if err := preflight(ctx, client, spec, job); err != nil {
+		return Started{}, err
+	}
+	jobs := client.BatchV1().Jobs(job.Namespace)
+	created, err := jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: kube.FieldManager})
+	if err == nil {
+		return Started{Job: created}, nil
+	}
+	if !apierrors.IsAlreadyExists(err) {
+		return Started{}, kube.Explain(err, "create job %s/%s", job.Namespace, job.Name)
+	}
+	existing, err := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	if err != nil {
+		return Started{}, kube.Explain(err, "get job %s/%s", job.Namespace, job.Name)
+	}
+	if ended(existing) == nil {
+		return Started{Job: existing, Attached: true}, nil
+	}
+	if !again {
+		return Started{}, failure.New(failure.Usage, fmt.Sprintf("choose another --name, or remove it: `kubectl delete job %s -n %s`", job.Name, job.Namespace),
+			"create job %s/%s: a run of that name has ended already", job.Namespace, job.Name)
+	}
+	if err := remove(ctx, client, existing); err != nil {
+		return Started{}, err
+	}
+	created, err = jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: kube.FieldManager})
+	if err != nil {
+		return Started{}, kube.Explain(err, "create job %s/%s", job.Namespace, job.Name)
+	}
+	return Started{Job: created}, nil
+}
+
+// preflight finds what would leave the pod waiting for ever: a Job's controller
+// reports a missing ServiceAccount or Secret only in events.
+func preflight(ctx context.Context, client kubernetes.Interface, spec Spec, job *batchv1.Job) error {
+	account := job.Spec.Template.Spec.ServiceAccountName
+	_, err := client.CoreV1().ServiceAccounts(job.Namespace).Get(ctx, account, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return failure.New(failure.NotFound,
+			fmt.Sprintf("create it with the least rights it needs: `kubectl inference manifests rbac/%s | kubectl apply -n %s -f -`\nor name another with --service-account", spec.Command, job.Namespace),
+			"start job %s: there is no ServiceAccount %s/%s", job.Name, job.Namespace, account)
+	// Not being allowed to look is no reason not to try.
+	case err != nil && !apierrors.IsForbidden(err):
+		return kube.Explain(err, "get serviceaccount %s/%s", job.Namespace, account)
+	}
+	for _, env := range spec.SecretEnv {
+		secret, err := client.CoreV1().Secrets(job.Namespace).Get(ctx, env.Secret, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			return failure.New(failure.NotFound, fmt.Sprintf("create it: `kubectl create secret generic %s -n %s --from-literal=%s=...`", env.Secret, job.Namespace, env.Key),
+				"start job %s: there is no Secret %s/%s", job.Name, job.Namespace, env.Secret)
+		case err != nil && !apierrors.IsForbidden(err):
+			return kube.Explain(err, "get secret %s/%s", job.Namespace, env.Secret)
+		case err == nil && !has(secret, env.Key):
+			return failure.New(failure.NotFound, "the key that is looked for is "+env.Key, "start job %s: Secret %s/%s has no key %s", job.Name, job.Namespace, env.Secret, env.Key)
+		}
+	}
+	return nil
+}
+
+func has(secret *corev1.Secret, key string) bool {
+	_, ok := secret.Data[key]
+	return ok
+}
+
+// remove deletes an ended Job with its pods and waits until its name is free.
+func remove(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
+	jobs := client.BatchV1().Jobs(job.Namespace)
+	background := metav1.DeletePropagationBackground
+	err := jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &job.UID}})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return kube.Explain(err, "delete job %s/%s", job.Namespace, job.Name)
+	}
+	for {
+		_, err := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return kube.Explain(err, "get job %s/%s", job.Namespace, job.Name)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// ended returns the condition that ended the Job, or nil while it runs.
+func ended(job *batchv1.Job) *batchv1.JobCondition {
+	for i, condition := range job.Status.Conditions {
+		if condition.Status == corev1.ConditionTrue && (condition.Type == batchv1.JobComplete || condition.Type == batchv1.JobFailed) {
+			return &job.Status.Conditions[i]
+		}
+	}
+	return nil
+}
