@@ -1,0 +1,195 @@
+package record
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+)
+
+// KindBenchPlan is the kind of a BenchPlan.
+const KindBenchPlan = "BenchPlan"
+
+// BenchPlan is everything that decides what a measuring run does: two runs of
+// one plan send the same prompts in the same order.
+type BenchPlan struct {
+	TypeMeta
+	// Run names the run: its report, its records, its Job.
+	Run    string      `json:"run"`
+	Target BenchTarget `json:"target"`
+	// Cases run one after the other, in this order.
+	Cases []BenchCase `json:"cases"`
+	// WarmupSeconds is the time under load before a case's window may start,
+	// DurationSeconds the time after it until the senders stop.
+	WarmupSeconds   float64 `json:"warmup_seconds"`
+	DurationSeconds float64 `json:"duration_seconds"`
+	// RequestTimeoutSeconds limits one request from send to end.
+	RequestTimeoutSeconds float64 `json:"request_timeout_seconds"`
+	// IdleTimeoutSeconds limits the wait for the response header and between
+	// two reads of a body; 0 means RequestTimeoutSeconds alone.
+	IdleTimeoutSeconds float64 `json:"idle_timeout_seconds"`
+	Temperature        float64 `json:"temperature"`
+	Stream             bool    `json:"stream"`
+	// Seed decides every random choice.
+	Seed uint64 `json:"seed"`
+	// SLOs are the objectives that goodput is counted against.
+	SLOs []BenchSLO `json:"slos"`
+	// Prometheus is where the server's own series are; nil leaves them out.
+	Prometheus *BenchPrometheus `json:"prometheus"`
+	// MaxErrorRate is the share of failed requests, 0 to 1, above which a case
+	// is not usable and the run ends with exit code 3.
+	MaxErrorRate float64 `json:"max_error_rate"`
+}
+
+// The protocols of a BenchTarget.
+const (
+	APICompletions = "completions"
+	APIChat        = "chat"
+)
+
+// BenchTarget is the server under load.
+type BenchTarget struct {
+	// URL is the base of the API, with or without its /v1: requests go to
+	// URL/v1/completions or URL/v1/chat/completions.
+	URL string `json:"url"`
+	// API is APICompletions or APIChat. Only completions take token ids, so
+	// only there a prompt's length is exact.
+	API string `json:"api"`
+	// Model is the model's id; empty asks /v1/models.
+	Model string `json:"model"`
+	// Insecure accepts any TLS certificate.
+	Insecure bool `json:"insecure"`
+	// APIKeyEnv names the environment variable that holds the API key. The key
+	// itself is never part of a document.
+	APIKeyEnv string `json:"api_key_env"`
+}
+
+// BenchCase is one operating point: a token shape at one load.
+type BenchCase struct {
+	Name string `json:"name"`
+	// PromptTokens and OutputTokens are the exact lengths of each request.
+	PromptTokens int `json:"prompt_tokens"`
+	OutputTokens int `json:"output_tokens"`
+	// Concurrency is the number of requests in flight (closed loop).
+	Concurrency int `json:"concurrency"`
+}
+
+// Shape names the token shape of a case, as in "1024/128".
+func (c BenchCase) Shape() string { return fmt.Sprintf("%d/%d", c.PromptTokens, c.OutputTokens) }
+
+// The latencies that an objective can limit.
+const (
+	MetricTTFT     = "ttft"
+	MetricTPOT     = "tpot"
+	MetricE2E      = "e2e"
+	MetricMaxStall = "max_stall"
+)
+
+// BenchSLO is an objective for one latency. A request is good where it is
+// within MaxSeconds of every objective; an operating point meets the objective
+// where Percentile of the requests do.
+type BenchSLO struct {
+	Metric     string  `json:"metric"`
+	Percentile float64 `json:"percentile"`
+	MaxSeconds float64 `json:"max_seconds"`
+}
+
+// BenchPrometheus says where the server's own series are.
+type BenchPrometheus struct {
+	URL       string `json:"url"`
+	Namespace string `json:"namespace"`
+	// PodRegex selects the replicas' pods, anchored as Prometheus does.
+	PodRegex string `json:"pod_regex"`
+	// ScrapeLagSeconds is how long after a window its last scrape can be read.
+	ScrapeLagSeconds float64 `json:"scrape_lag_seconds"`
+	// StepSeconds is the distance of the samples in a window.
+	StepSeconds float64 `json:"step_seconds"`
+	// Required lists the signals without which a case is not valid.
+	Required []string `json:"required"`
+	// Insecure accepts any TLS certificate. TokenEnv names the environment
+	// variable that holds a bearer token.
+	Insecure bool   `json:"insecure"`
+	TokenEnv string `json:"token_env"`
+}
+
+// Validate refuses a plan that cannot be carried out, before anything starts.
+func (p BenchPlan) Validate() error {
+	refuse := func(format string, args ...any) error {
+		return failure.New(failure.Usage, "", "read bench plan: "+format, args...)
+	}
+	if err := checkHTTP(p.Target.URL); err != nil {
+		return refuse("target.url: %w", err)
+	}
+	if p.Target.API != APICompletions && p.Target.API != APIChat {
+		return refuse("target.api %q is neither %s nor %s", p.Target.API, APICompletions, APIChat)
+	}
+	switch {
+	case p.DurationSeconds <= 0:
+		return refuse("duration_seconds must be above 0")
+	case p.RequestTimeoutSeconds <= 0:
+		return refuse("request_timeout_seconds must be above 0")
+	case p.WarmupSeconds < 0, p.IdleTimeoutSeconds < 0, p.Temperature < 0:
+		return refuse("a time or the temperature is below 0")
+	case p.MaxErrorRate < 0 || p.MaxErrorRate > 1:
+		return refuse("max_error_rate %v is not between 0 and 1", p.MaxErrorRate)
+	case len(p.Cases) == 0:
+		return refuse("it has no case")
+	}
+	names := make(map[string]bool, len(p.Cases))
+	for _, c := range p.Cases {
+		switch {
+		case c.Name == "":
+			return refuse("a case has no name")
+		case names[c.Name]:
+			return refuse("case %q is there twice", c.Name)
+		case c.PromptTokens < 1 || c.OutputTokens < 1 || c.Concurrency < 1:
+			return refuse("case %q: prompt_tokens, output_tokens and concurrency must be 1 or more", c.Name)
+		}
+		names[c.Name] = true
+	}
+	for _, slo := range p.SLOs {
+		if !slices.Contains([]string{MetricTTFT, MetricTPOT, MetricE2E, MetricMaxStall}, slo.Metric) {
+			return refuse("objective %q is not known", slo.Metric)
+		}
+		if slo.MaxSeconds <= 0 || slo.Percentile <= 0 || slo.Percentile > 100 {
+			return refuse("objective %s needs max_seconds above 0 and a percentile of 0 to 100", slo.Metric)
+		}
+	}
+	if p.Prometheus == nil {
+		return nil
+	}
+	if err := checkHTTP(p.Prometheus.URL); err != nil {
+		return refuse("prometheus.url: %w", err)
+	}
+	if p.Prometheus.ScrapeLagSeconds < 0 || p.Prometheus.StepSeconds < 0 {
+		return refuse("prometheus: a time is below 0")
+	}
+	for _, signal := range p.Prometheus.Required {
+		if !slices.Contains(BenchSignals(), signal) {
+			return refuse("prometheus: required signal %q is not known", signal)
+		}
+	}
+	return nil
+}
+
+// TotalSeconds is how long the plan takes at most while no request is stuck:
+// warm-up, duration and the wait for the last scrape, for each case.
+func (p BenchPlan) TotalSeconds() float64 {
+	each := p.WarmupSeconds + p.DurationSeconds
+	if p.Prometheus != nil {
+		each += p.Prometheus.ScrapeLagSeconds
+	}
+	return each * float64(len(p.Cases))
+}
+
+func checkHTTP(raw string) error {
+	parsed, err := url.Parse(raw)
+	if err != nil {
+		return err
+	}
+	if (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
+		return fmt.Errorf("%q is not an http or https URL", raw)
+	}
+	return nil
+}
