@@ -1,0 +1,117 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Config says which bucket, and how to reach it. Credentials and whatever is
+// empty come from the environment, as for every AWS program: keys, profiles,
+// IRSA and EKS Pod Identity.
+type Config struct {
+	Bucket string
+	// Endpoint is the base URL of a server that is not AWS.
+	Endpoint string
+	Region   string
+	// KMSKey encrypts new objects with this key (aws:kms).
+	KMSKey string
+	// Credentials replaces the environment's; they are not cached here, so
+	// they may expire and renew.
+	Credentials aws.CredentialsProvider
+	// Transport carries the requests; nil is the SDK's own.
+	Transport http.RoundTripper
+	// Attempts is how often a request is tried; 0 is 8.
+	Attempts int
+}
+
+// Bucket is one bucket, reached once. It may be used by many goroutines.
+type Bucket struct {
+	client *s3.Client
+	config Config
+	custom bool
+}
+
+// Open connects to a bucket and finds out its region.
+func Open(ctx context.Context, settings Config) (*Bucket, error) {
+	if settings.Attempts == 0 {
+		settings.Attempts = 8
+	}
+	var load []func(*config.LoadOptions) error
+	if settings.Region != "" {
+		load = append(load, config.WithRegion(settings.Region))
+	}
+	if settings.Credentials != nil {
+		load = append(load, config.WithCredentialsProvider(settings.Credentials))
+	}
+	if settings.Transport != nil {
+		load = append(load, config.WithHTTPClient(&http.Client{Transport: settings.Transport}))
+	} else {
+		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConnsPerHost = 64
+		})))
+	}
+	shared, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, &Error{Act: "read the AWS settings of", Bucket: settings.Bucket, Cause: Misconfigured, Err: err}
+	}
+	bucket := &Bucket{config: settings}
+	bucket.connect(shared)
+	region, err := bucket.region(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if region != "" && region != bucket.client.Options().Region {
+		shared.Region = region
+		bucket.connect(shared)
+		if _, err := bucket.region(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return bucket, nil
+}
+
+// connect makes the client. A custom endpoint, by whichever way it is set, gets
+// path-style addresses and none of the SDK's own CRC checksums, which many
+// servers refuse or store as content; the SHA-256 that we send is header-only.
+func (b *Bucket) connect(shared aws.Config) {
+	b.client = s3.NewFromConfig(shared, func(o *s3.Options) {
+		if b.config.Endpoint != "" {
+			o.BaseEndpoint = aws.String(b.config.Endpoint)
+		}
+		o.RetryMaxAttempts = b.config.Attempts
+		b.custom = o.BaseEndpoint != nil
+		if b.custom {
+			o.UsePathStyle = true
+			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+		}
+		if o.Region == "" {
+			o.Region = "us-east-1"
+		}
+	})
+}
+
+// region asks where the bucket is. AWS says so even when it refuses.
+func (b *Bucket) region(ctx context.Context) (string, error) {
+	out, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.config.Bucket})
+	if err == nil {
+		return aws.ToString(out.BucketRegion), nil
+	}
+	var response *smithyhttp.ResponseError
+	if !b.custom && errors.As(err, &response) && response.Response != nil {
+		if region := response.Response.Header.Get("x-amz-bucket-region"); region != "" && region != b.client.Options().Region {
+			return region, nil
+		}
+	}
+	return "", b.fail("open", "", "s3:ListBucket", err)
+}
+
+// Name is the bucket's name.
+func (b *Bucket) Name() string { return b.config.Bucket }
