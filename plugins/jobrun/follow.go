@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/podstate"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
@@ -116,7 +117,7 @@ func (f *follower) read(ctx context.Context) (*batchv1.Job, *corev1.Pod, error) 
 
 // observe reports why pod does not run, or shows its log until it ends.
 func (f *follower) observe(ctx context.Context, pod *corev1.Pod) {
-	if reason := WaitingReason(pod); reason != "" {
+	if reason := podstate.Waiting(pod); reason != "" {
 		if reason != f.reason {
 			f.observer.Waiting(reason)
 			f.reason = reason

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path"
 	"slices"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -104,10 +105,12 @@ func (s Spec) env(plan string) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: PlanEnv, Value: plan},
 		{Name: "JOB_NAME", Value: s.Name()},
+		{Name: "TERMINATION_MESSAGE", Value: corev1.TerminationMessagePathDefault},
 		field("JOB_UID", "metadata.labels['batch.kubernetes.io/controller-uid']"),
 		field("POD_NAMESPACE", "metadata.namespace"),
 		field("POD_NAME", "metadata.name"),
 	}
+	fixed := len(env)
 	for name, value := range s.Env {
 		env = append(env, corev1.EnvVar{Name: name, Value: value})
 	}
@@ -116,11 +119,6 @@ func (s Spec) env(plan string) []corev1.EnvVar {
 			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Secret}, Key: secret.Key,
 		}}})
 	}
-	slices.SortStableFunc(env[5:], func(a, b corev1.EnvVar) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(env[fixed:], func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
 	return env
 }

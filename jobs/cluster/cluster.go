@@ -1,0 +1,65 @@
+// Package cluster is the Kubernetes API as a Job sees it from inside its pod.
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	applycore "k8s.io/client-go/applyconfigurations/core/v1"
+	applymeta "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+)
+
+// FieldManager is the name under which Jobs write.
+const FieldManager = "kubectl-inference"
+
+// Pod is who the process is, from the environment that the plugin gives it.
+type Pod struct {
+	Namespace string
+	Name      string
+	Job       string
+	JobUID    string
+}
+
+// Here reads the Pod from the environment. ok is false outside a Job.
+func Here(getenv func(string) string) (pod Pod, ok bool) {
+	pod = Pod{Namespace: getenv("POD_NAMESPACE"), Name: getenv("POD_NAME"), Job: getenv("JOB_NAME"), JobUID: getenv("JOB_UID")}
+	return pod, pod.Namespace != "" && pod.Job != "" && pod.JobUID != ""
+}
+
+// Config returns the client configuration of the pod's ServiceAccount.
+func Config() (*rest.Config, error) {
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return nil, failure.New(failure.Usage, "run it as a Job that mounts its ServiceAccount's token", "reach the Kubernetes API: %w", err)
+	}
+	config.UserAgent = FieldManager
+	return config, nil
+}
+
+// Save writes document as JSON into the ConfigMap name under key. The ConfigMap
+// belongs to the pod's Job and goes with it, unless keep is true.
+func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key string, document any, keep bool) error {
+	data, err := record.Encode(document)
+	if err != nil {
+		return fmt.Errorf("write %s: %w", key, err)
+	}
+	configMap := applycore.ConfigMap(name, pod.Namespace).
+		WithLabels(map[string]string{"app.kubernetes.io/name": "kubectl-inference", "app.kubernetes.io/managed-by": "kubectl-inference"}).
+		WithData(map[string]string{key: string(data)})
+	if !keep {
+		configMap = configMap.WithOwnerReferences(applymeta.OwnerReference().
+			WithAPIVersion("batch/v1").WithKind("Job").WithName(pod.Job).WithUID(types.UID(pod.JobUID)))
+	}
+	_, err = client.CoreV1().ConfigMaps(pod.Namespace).Apply(ctx, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if err != nil {
+		return fmt.Errorf("save configmap %s/%s: %w", pod.Namespace, name, err)
+	}
+	return nil
+}

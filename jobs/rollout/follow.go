@@ -1,0 +1,139 @@
+package rollout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/podstate"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+)
+
+// fatalRestarts is how often a pod may crash before the rollout has failed.
+const fatalRestarts = 3
+
+// follow waits until the Deployment serves its newest template on all its
+// replicas. It goes by the Deployment and its pods: an InferenceService says
+// Ready while its rollout is stuck.
+func (r *run) follow(ctx context.Context) ([]corev1.Pod, error) {
+	seen := map[string]bool{}
+	last := "no Deployment yet"
+	for {
+		deployment, pods, err := r.look(ctx)
+		if err != nil {
+			return nil, r.timeout(err, last)
+		}
+		if deployment != nil {
+			for _, reason := range reasons(pods) {
+				last = reason
+				if !seen[reason] {
+					seen[reason] = true
+					r.deps.Emit(record.Event{Time: r.deps.Now(), Level: record.Warning, Name: "waiting", Message: reason})
+				}
+			}
+			if crashed := crashing(pods); crashed != "" {
+				return nil, failure.New(failure.Failed, "`kubectl logs -n "+r.plan.Namespace+" "+crashed+" --previous` shows why", "roll out %s: %s", r.plan.Name, last)
+			}
+			ready, wanted := progress(deployment)
+			done, total := float64(ready), float64(wanted)
+			r.deps.Emit(record.Event{Time: r.deps.Now(), Name: record.EventProgress, Done: &done, Total: &total, Unit: "replicas",
+				Message: fmt.Sprintf("%d of %d replicas ready after %.0f s", ready, wanted, r.deps.Now().Sub(r.started).Seconds())})
+			if settled(deployment) {
+				return pods, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, r.timeout(ctx.Err(), last)
+		case <-time.After(r.deps.Poll):
+		}
+	}
+}
+
+func (r *run) timeout(err error, last string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return failure.New(failure.Timeout, "give it longer with --rollout-timeout", "roll out %s: not ready after %.0f s: %s", r.plan.Name, r.plan.TimeoutSeconds, last)
+	}
+	return err
+}
+
+// look gets the Deployment and its pods, newest last. Both are nil before the
+// Deployment exists.
+func (r *run) look(ctx context.Context) (*appsv1.Deployment, []corev1.Pod, error) {
+	selector := labels.SelectorFromSet(r.plan.Workload).String()
+	deployments, err := r.deps.Client.AppsV1().Deployments(r.plan.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		return nil, nil, readError(err, "list deployments in "+r.plan.Namespace)
+	}
+	if len(deployments.Items) == 0 {
+		return nil, nil, nil
+	}
+	deployment := &deployments.Items[0]
+	pods, err := r.deps.Client.CoreV1().Pods(r.plan.Namespace).List(ctx, metav1.ListOptions{LabelSelector: metav1.FormatLabelSelector(deployment.Spec.Selector)})
+	if err != nil {
+		return nil, nil, readError(err, "list pods in "+r.plan.Namespace)
+	}
+	alive := slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+	slices.SortFunc(alive, func(a, b corev1.Pod) int {
+		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return deployment, alive, nil
+}
+
+func readError(err error, act string) error {
+	if apierrors.IsForbidden(err) {
+		return failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/rollout | kubectl apply -f -`", "%s: %w", act, err)
+	}
+	return fmt.Errorf("%s: %w", act, err)
+}
+
+func reasons(pods []corev1.Pod) []string {
+	var all []string
+	for i := range pods {
+		if reason := podstate.Waiting(&pods[i]); reason != "" {
+			all = append(all, reason)
+		}
+	}
+	return all
+}
+
+// crashing returns the name of a pod that keeps crashing.
+func crashing(pods []corev1.Pod) string {
+	for _, pod := range pods {
+		for _, status := range pod.Status.ContainerStatuses {
+			if status.RestartCount >= fatalRestarts && !status.Ready {
+				return pod.Name
+			}
+		}
+	}
+	return ""
+}
+
+func progress(deployment *appsv1.Deployment) (ready, wanted int32) {
+	wanted = 1
+	if deployment.Spec.Replicas != nil {
+		wanted = *deployment.Spec.Replicas
+	}
+	return min(deployment.Status.AvailableReplicas, deployment.Status.UpdatedReplicas), wanted
+}
+
+// settled is the rule of `kubectl rollout status`.
+func settled(deployment *appsv1.Deployment) bool {
+	ready, wanted := progress(deployment)
+	status := deployment.Status
+	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == wanted &&
+		status.Replicas == wanted && ready == wanted
+}

@@ -1,0 +1,114 @@
+package jobrun
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+// Steps of progress that are worth a line where no line can be rewritten.
+const (
+	lineEvery   = 30 * time.Second
+	linePercent = 10.0
+)
+
+const (
+	barWidth     = 24
+	defaultWidth = 80
+)
+
+// View shows a job's events on standard error: on a terminal, progress
+// rewrites one line; elsewhere it is a line at every tenth or half minute.
+type View struct {
+	streams *term.Streams
+	live    bool
+	open    bool // a progress line is on the screen
+	percent float64
+	shown   time.Time
+}
+
+// NewView makes the View of one job.
+func NewView(streams *term.Streams) *View {
+	return &View{streams: streams, live: streams.ErrIsTerminal(), percent: math.Inf(-1)}
+}
+
+// Event implements Observer.
+func (v *View) Event(event record.Event) {
+	switch event.Name {
+	case record.EventProgress:
+		v.progress(event)
+	case record.EventDone, record.EventFailed:
+		v.Close()
+	default:
+		v.line(event)
+	}
+}
+
+// Waiting implements Observer.
+func (v *View) Waiting(reason string) {
+	v.Close()
+	v.streams.Say("  %s", reason)
+}
+
+// Close ends a progress line that is on the screen.
+func (v *View) Close() {
+	if v.open {
+		fmt.Fprintln(v.streams.ErrWriter())
+		v.open = false
+	}
+}
+
+func (v *View) line(event record.Event) {
+	v.Close()
+	text := failure.Clean(event.Message)
+	switch event.Level {
+	case record.Warning:
+		text = term.Caution("warning: ") + text
+	case record.Problem:
+		text = term.Bad("error: ") + text
+	}
+	fmt.Fprintln(v.streams.Err, "  "+text)
+}
+
+func (v *View) progress(event record.Event) {
+	percent, known := share(event)
+	if !v.live {
+		due := event.Time.Sub(v.shown) >= lineEvery
+		if known {
+			due = due || percent >= v.percent+linePercent
+		}
+		if !due {
+			return
+		}
+		v.percent, v.shown = percent, event.Time
+		v.streams.Say("  %s", event.Message)
+		return
+	}
+	line := failure.Clean(event.Message)
+	if known {
+		filled := int(math.Round(percent / 100 * barWidth))
+		line = fmt.Sprintf("[%s%s] %3.0f%% %s", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), percent, line)
+	}
+	width := v.streams.ErrWidth()
+	if width == 0 {
+		width = defaultWidth
+	}
+	if runes := []rune(line); len(runes) > width-3 {
+		line = string(runes[:width-3])
+	}
+	fmt.Fprintf(v.streams.ErrWriter(), "\r  %s\x1b[K", line)
+	v.open = true
+}
+
+// share returns how much is done, in percent.
+func share(event record.Event) (float64, bool) {
+	if event.Done == nil || event.Total == nil || *event.Total <= 0 {
+		return 0, false
+	}
+	return max(0, min(100, 100**event.Done / *event.Total)), true
+}
