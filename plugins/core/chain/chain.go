@@ -1,0 +1,171 @@
+package chain
+
+import (
+	"slices"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
+)
+
+// Chain is one line of objects that decides one workload's size.
+type Chain struct {
+	// Owners leads from the root to the owner of the scaler or the workload.
+	Owners []Ref
+	// ScaledObject is nil for an HPA without KEDA, HPA is nil where KEDA is
+	// paused, or nothing scales the workload.
+	ScaledObject *keda.ScaledObject
+	HPA          *autoscalingv2.HorizontalPodAutoscaler
+	// Target names the scale target; Workload is nil where it was not read.
+	Target   Ref
+	Workload *Workload
+	// Pods and Events belong to the workload and to the HPA; nil where they
+	// were not readable.
+	Pods   []corev1.Pod
+	Events []corev1.Event
+	// Rivals are other HPAs with the same target: they fight.
+	Rivals []Ref
+}
+
+// Links are the chain's objects from the root to the workload.
+func (c Chain) Links() []Ref {
+	links := slices.Clone(c.Owners)
+	if c.ScaledObject != nil {
+		links = append(links, RefOfScaledObject(*c.ScaledObject))
+	}
+	if c.HPA != nil {
+		links = append(links, RefOfHPA(c.HPA))
+	}
+	return append(links, c.Target)
+}
+
+// Find returns the chains that ref is a link of, in the order of their names.
+func (o Objects) Find(ref Ref) []Chain {
+	var found []Chain
+	for _, chain := range o.All() {
+		if slices.ContainsFunc(chain.Links(), ref.same) {
+			found = append(found, chain)
+		}
+	}
+	return found
+}
+
+// All joins the objects into chains: one a workload that has a scaler or that
+// stands alone, in the order of the workloads' names.
+func (o Objects) All() []Chain {
+	var chains []Chain
+	used := map[string]bool{}
+	for i := range o.ScaledObjects {
+		so := o.ScaledObjects[i]
+		chain := Chain{ScaledObject: &so, Target: targetOfScaledObject(so)}
+		if hpa := o.hpaOf(so); hpa != nil {
+			chain.HPA = hpa
+			used[hpa.Name] = true
+		}
+		chains = append(chains, o.complete(chain))
+	}
+	for i := range o.HPAs {
+		if hpa := &o.HPAs[i]; !used[hpa.Name] {
+			chains = append(chains, o.complete(Chain{HPA: hpa, Target: targetOfHPA(hpa)}))
+		}
+	}
+	for _, workload := range o.Workloads {
+		if !slices.ContainsFunc(chains, func(c Chain) bool { return c.Target.same(workload.Ref) }) {
+			chains = append(chains, o.complete(Chain{Target: workload.Ref}))
+		}
+	}
+	slices.SortStableFunc(chains, func(a, b Chain) int { return compare(a.Target, b.Target) })
+	return chains
+}
+
+func compare(a, b Ref) int {
+	return slices.Compare([]string{a.Namespace, a.Name, a.Kind}, []string{b.Namespace, b.Name, b.Kind})
+}
+
+// hpaOf returns the HPA of a ScaledObject: the one that it owns, else the one
+// of the name that its status gives.
+func (o Objects) hpaOf(so keda.ScaledObject) *autoscalingv2.HorizontalPodAutoscaler {
+	ref := RefOfScaledObject(so)
+	for i := range o.HPAs {
+		if owner := controllerOfHPA(&o.HPAs[i]); owner != nil && owner.same(ref) {
+			return &o.HPAs[i]
+		}
+	}
+	for i := range o.HPAs {
+		if o.HPAs[i].Name == so.HPAName() && controllerOfHPA(&o.HPAs[i]) == nil {
+			return &o.HPAs[i]
+		}
+	}
+	return nil
+}
+
+// complete fills in the workload, the owners, the pods and the events.
+func (o Objects) complete(chain Chain) Chain {
+	for i := range o.Workloads {
+		if o.Workloads[i].same(chain.Target) {
+			chain.Workload = &o.Workloads[i]
+			chain.Target = o.Workloads[i].Ref
+		}
+	}
+	chain.Owners = o.ownersOf(chain)
+	if chain.HPA != nil {
+		chain.Events = eventsOf(o.Events, RefOfHPA(chain.HPA))
+		for i := range o.HPAs {
+			if other := &o.HPAs[i]; other.Name != chain.HPA.Name && targetOfHPA(other).same(chain.Target) {
+				chain.Rivals = append(chain.Rivals, RefOfHPA(other))
+			}
+		}
+	}
+	if chain.Workload != nil && o.Pods != nil {
+		chain.Pods = podsOf(o.Pods, chain.Workload.Selector)
+	}
+	return chain
+}
+
+// ownersOf climbs from the scaler, or from the workload where the scaler has
+// no owner of its own, to the root. Eight links are more than any owner has.
+func (o Objects) ownersOf(chain Chain) []Ref {
+	var next *Ref
+	switch {
+	case chain.ScaledObject != nil:
+		next = ControllerOfScaledObject(*chain.ScaledObject)
+	case chain.HPA != nil:
+		next = controllerOfHPA(chain.HPA)
+	}
+	if next == nil && chain.Workload != nil {
+		next = chain.Workload.Controller
+	}
+	var owners []Ref
+	for range 8 {
+		if next == nil {
+			break
+		}
+		owners = append([]Ref{*next}, owners...)
+		next = o.controllerOf(*next)
+	}
+	return owners
+}
+
+func (o Objects) controllerOf(ref Ref) *Ref {
+	for _, owned := range o.Owners {
+		if owned.same(ref) {
+			return owned.Controller
+		}
+	}
+	return nil
+}
+
+func eventsOf(events []corev1.Event, ref Ref) []corev1.Event {
+	if events == nil {
+		return nil
+	}
+	own := []corev1.Event{}
+	for _, event := range events {
+		about := event.InvolvedObject
+		if ref.same(Ref{Kind: about.Kind, Name: about.Name, UID: string(about.UID)}) {
+			own = append(own, event)
+		}
+	}
+	return own
+}

@@ -1,0 +1,115 @@
+package chain
+
+import (
+	"strings"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
+)
+
+// Ref names one object.
+type Ref struct {
+	APIVersion, Kind, Namespace, Name, UID string
+}
+
+// Group is the API group of the reference, "" for the core group.
+func (r Ref) Group() string {
+	group, _, found := strings.Cut(r.APIVersion, "/")
+	if !found {
+		return ""
+	}
+	return group
+}
+
+// same says whether both name one object. A version is no part of a name, and
+// a side that lacks the group matches any.
+func (r Ref) same(other Ref) bool {
+	if r.UID != "" && other.UID != "" {
+		return r.UID == other.UID
+	}
+	if r.Kind != other.Kind || r.Name != other.Name {
+		return false
+	}
+	return r.APIVersion == "" || other.APIVersion == "" || r.Group() == other.Group()
+}
+
+// Owned is an object of which only the names of its owners matter.
+type Owned struct {
+	Ref
+	// Controller is the owner that manages it; nil for a root.
+	Controller *Ref
+}
+
+// Workload is a scale target: the counts that the HPA reads, and who wrote them.
+type Workload struct {
+	Owned
+	Spec, Status int32
+	// Ready is the workload's own count; nil where it keeps none.
+	Ready *int32
+	// Selector is the pods' label selector in its text form; "" for none.
+	Selector string
+	// Writer last wrote spec.replicas; nil where managedFields do not say.
+	Writer *Writer
+}
+
+// Writer is the field manager that owns spec.replicas.
+type Writer struct {
+	Manager, Subresource string
+	Time                 time.Time
+}
+
+// Objects are all objects of one namespace that a chain may be made of. A nil
+// slice of Pods or Events means that they could not be read.
+type Objects struct {
+	Owners        []Owned
+	ScaledObjects []keda.ScaledObject
+	HPAs          []autoscalingv2.HorizontalPodAutoscaler
+	Workloads     []Workload
+	Pods          []corev1.Pod
+	Events        []corev1.Event
+}
+
+// RefOfScaledObject names a ScaledObject.
+func RefOfScaledObject(s keda.ScaledObject) Ref {
+	return Ref{APIVersion: "keda.sh/v1alpha1", Kind: "ScaledObject", Namespace: s.Metadata.Namespace, Name: s.Metadata.Name, UID: s.Metadata.UID}
+}
+
+// RefOfHPA names an HPA.
+func RefOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) Ref {
+	return Ref{APIVersion: "autoscaling/v2", Kind: "HorizontalPodAutoscaler", Namespace: h.Namespace, Name: h.Name, UID: string(h.UID)}
+}
+
+// ControllerOfScaledObject returns the owner that manages a ScaledObject.
+func ControllerOfScaledObject(s keda.ScaledObject) *Ref {
+	for _, owner := range s.Metadata.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller {
+			return &Ref{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: s.Metadata.Namespace, Name: owner.Name, UID: owner.UID}
+		}
+	}
+	return nil
+}
+
+// controllerOfHPA returns the owner that manages an HPA.
+func controllerOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) *Ref {
+	for _, owner := range h.OwnerReferences {
+		if owner.Controller != nil && *owner.Controller {
+			return &Ref{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: h.Namespace, Name: owner.Name, UID: string(owner.UID)}
+		}
+	}
+	return nil
+}
+
+// targetOfScaledObject names the workload that a ScaledObject scales.
+func targetOfScaledObject(s keda.ScaledObject) Ref {
+	target := s.Target()
+	return Ref{APIVersion: target.APIVersion, Kind: target.Kind, Namespace: s.Metadata.Namespace, Name: target.Name}
+}
+
+// targetOfHPA names the workload that an HPA scales.
+func targetOfHPA(h *autoscalingv2.HorizontalPodAutoscaler) Ref {
+	target := h.Spec.ScaleTargetRef
+	return Ref{APIVersion: target.APIVersion, Kind: target.Kind, Namespace: h.Namespace, Name: target.Name}
+}

@@ -1,0 +1,85 @@
+package hpa
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// SizeEvent is an event SuccessfulRescale of the HPA.
+type SizeEvent struct {
+	// Time is when it was last seen, Count how often.
+	Time  time.Time
+	Count int32
+	// Size is the new size, Reason the controller's text behind it.
+	Size   int32
+	Reason string
+}
+
+// sameMoment is how far the time of an event and status.lastScaleTime, both in
+// whole seconds, may lie apart.
+const sameMoment = 2 * time.Second
+
+// KnownRescales rebuilds the HPA's own rescales from its events and from
+// status.lastScaleTime; nil means that they are not known well enough. Events
+// that were not readable are nil.
+//
+// lastScaleTime alone proves that there are none where it is older than the
+// longest policy period. An event gives the new size only: the old one is
+// taken from the event before, else bounded by the direction.
+func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
+	longest := in.LongestPeriod()
+	recent := func(at time.Time) bool { return in.Now.Sub(at)-in.Slack-time.Second < longest }
+	if longest == 0 || o.LastScale == nil || !recent(*o.LastScale) {
+		return &Rescales{}
+	}
+	if events == nil {
+		return nil
+	}
+	sorted := slices.SortedFunc(slices.Values(events), func(a, b SizeEvent) int { return a.Time.Compare(b.Time) })
+	// The newest event must be the one that lastScaleTime tells of, or events
+	// were dropped.
+	if len(sorted) == 0 || sorted[len(sorted)-1].Time.Sub(*o.LastScale).Abs() > sameMoment {
+		return nil
+	}
+	known := &Rescales{}
+	for i, event := range sorted {
+		if !recent(event.Time) {
+			continue
+		}
+		if event.Count > 1 {
+			// Equal events are merged: the times in between are lost.
+			return nil
+		}
+		// In the sync that rescaled, its own change was not yet an event.
+		if o.Able == string(SucceededRescale) && i == len(sorted)-1 {
+			continue
+		}
+		up := !strings.Contains(event.Reason, "below target") && !strings.Contains(event.Reason, "above Spec.MaxReplicas")
+		delta := in.deltaOf(sorted[:i], event, up)
+		if up {
+			known.Up = append(known.Up, Rescale{Time: event.Time, Delta: delta})
+		} else {
+			known.Down = append(known.Down, Rescale{Time: event.Time, Delta: delta})
+		}
+	}
+	return known
+}
+
+// deltaOf returns by how much an event changed the size.
+func (in Input) deltaOf(before []SizeEvent, event SizeEvent, up bool) Range {
+	if len(before) > 0 {
+		delta := event.Size - before[len(before)-1].Size
+		if !up {
+			delta = -delta
+		}
+		if delta > 0 {
+			return Exactly(delta)
+		}
+	}
+	// Within its range the HPA leaves a size only for another one in it.
+	if up {
+		return Range{1, max(1, event.Size-min(in.Min, event.Size))}
+	}
+	return Range{1, max(1, in.Max-event.Size)}
+}
