@@ -132,9 +132,9 @@ func TestResampleNeedsFreedom(t *testing.T) {
 }
 
 func TestRounding(t *testing.T) {
-	for value, want := range map[float64]float64{1.2134: 1.2, .0789: .078, 13.19: 13, 0.7: .7, 2: 2, 199: 190, 0: 0, -1: 0} {
-		if got := floor2(value); got != want {
-			t.Errorf("floor2(%g) = %g, want %g", value, got, want)
+	for value, want := range map[float64]float64{1.2134: 1.21, .07899: .0789, 13.19: 13.1, 0.7: .7, 2: 2, 1999: 1990, 0: 0, -1: 0} {
+		if got := floor3(value); got != want {
+			t.Errorf("floor3(%g) = %g, want %g", value, got, want)
 		}
 	}
 	if number(math.NaN()) != nil || number(math.Inf(1)) != nil {

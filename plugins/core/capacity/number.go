@@ -27,14 +27,14 @@ func round(v float64, significant int) float64 {
 	return rounded
 }
 
-// floor2 rounds v down to two significant digits: a threshold that acts a
+// floor3 rounds v down to three significant digits: a threshold that acts a
 // little early, never late.
-func floor2(v float64) float64 {
+func floor3(v float64) float64 {
 	if v <= 0 || math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0
 	}
-	unit := math.Pow(10, math.Floor(math.Log10(v))-1)
-	return round(math.Floor(v/unit+1e-9)*unit, 2)
+	unit := math.Pow(10, math.Floor(math.Log10(v))-2)
+	return round(math.Floor(v/unit+1e-9)*unit, 3)
 }
 
 func (s Span) interval() *record.Interval {
