@@ -45,8 +45,8 @@ type UnreadInput struct {
 	Message   string `json:"message"`
 }
 
-// ObjectRef names an object.
-type ObjectRef struct {
+// ChainLink names one object of a chain.
+type ChainLink struct {
 	APIVersion string `json:"api_version"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
@@ -80,7 +80,7 @@ type ScalingChain struct {
 	// Role is "decode" or "prefill" for a disaggregated service, else "".
 	Role string `json:"role"`
 	// Links leads from the root owner to the workload.
-	Links      []ObjectRef      `json:"links"`
+	Links      []ChainLink      `json:"links"`
 	State      string           `json:"state"`
 	Replicas   ReplicaCounts    `json:"replicas"`
 	LastChange *ReplicaChange   `json:"last_change"`
