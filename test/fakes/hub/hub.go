@@ -136,8 +136,11 @@ func (h *Hub) Handler() http.Handler {
 	mux.Handle("GET /api/models/{owner}/{name}", h.limited(bucketAPI, h.revision))
 	mux.Handle("GET /api/models/{owner}/{name}/revision/{rev}", h.limited(bucketAPI, h.revision))
 	mux.Handle("GET /api/models/{owner}/{name}/tree/{rev}", h.limited(bucketAPI, h.tree))
-	mux.Handle("GET /{owner}/{name}/resolve/{rev}/{path...}", h.limited(bucketResolvers, h.resolve))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+	// A mux of its own: to one mux the two kinds of address look ambiguous.
+	files := http.NewServeMux()
+	files.Handle("GET /{owner}/{name}/resolve/{rev}/{path...}", h.limited(bucketResolvers, h.resolve))
+	mux.Handle("/", files)
+	files.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, "", "Sorry, we can't find the page you are looking for.")
 	})
 	return mux

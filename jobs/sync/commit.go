@@ -1,0 +1,150 @@
+package sync
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/store"
+)
+
+// confirm asks the store for every object once more: what the manifest promises
+// is what the store says, not what the upload believed.
+func (r *run) confirm(ctx context.Context) error {
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(2 * r.plan.Workers)
+	for _, item := range r.files {
+		if item.reason != reasonUploaded {
+			continue
+		}
+		group.Go(func() error {
+			key := r.key(item.file.Path)
+			object, err := r.bucket.Head(groupCtx, key)
+			if err != nil {
+				return err
+			}
+			// A large git file could not carry its SHA-256: it was not known
+			// when its upload began.
+			if object.Metadata[metaSHA256] == "" {
+				object.Metadata[metaSHA256] = item.done.SHA256
+			}
+			sum, reason := judge(item.file, object, unverified(item), r.can)
+			if reason != "" || sum != item.done.SHA256 {
+				return fmt.Errorf("confirm s3://%s/%s: the object is not the one that was written: %s", r.bucket.Name(), key, reason)
+			}
+			item.done = line(item.file, sum, object)
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// unverified stands in for the Hub's digest where the user accepted none.
+func unverified(item *item) *record.ManifestFile {
+	if sourceDigest(item.file) != nil {
+		return nil
+	}
+	return &record.ManifestFile{SHA256: item.done.SHA256}
+}
+
+// commitAttempts is how often a commit that raced is tried again.
+const commitAttempts = 5
+
+// write puts the manifest, last and once.
+func (r *run) write(ctx context.Context) (*record.Manifest, error) {
+	manifest := r.manifest()
+	if err := manifest.Seal(); err != nil {
+		return nil, err
+	}
+	data, err := record.Encode(manifest)
+	if err != nil {
+		return nil, fmt.Errorf("write manifest: %w", err)
+	}
+	key := r.key(record.ManifestName)
+	sum := digest(data)
+	options := store.PutOptions{
+		ContentType: "application/json", IfAbsent: r.can.ConditionalPut, SHA256: sum,
+		Metadata: map[string]string{"revision": r.commit, metaSHA256: sum},
+	}
+	for range commitAttempts {
+		if _, err = r.bucket.Put(ctx, key, data, options); store.CauseOf(err) != store.Conflict {
+			break
+		}
+	}
+	if store.CauseOf(err) == store.Condition {
+		return r.other(ctx, key, manifest)
+	}
+	if err != nil {
+		return nil, err
+	}
+	r.result.ManifestSHA256 = sum
+	return &manifest, nil
+}
+
+// other reads the manifest of the run that was faster. Where it promises the
+// same files, that run's success is this one's too.
+func (r *run) other(ctx context.Context, key string, ours record.Manifest) (*record.Manifest, error) {
+	data, err := r.object(ctx, key, 0, -1)
+	if err != nil {
+		return nil, err
+	}
+	theirs, err := record.ParseManifest(data)
+	if err != nil {
+		return nil, err
+	}
+	if theirs.Revision != ours.Revision || theirs.RootDigest != ours.RootDigest {
+		return nil, failure.New(failure.Failed, "wait for the other sync to end and run this one again",
+			"write s3://%s/%s: another sync wrote the manifest of %s at %s meanwhile", r.bucket.Name(), key, theirs.ModelID, theirs.Revision)
+	}
+	r.result.ManifestSHA256 = digest(data)
+	return &theirs, nil
+}
+
+func digest(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+func (r *run) manifest() record.Manifest {
+	manifest := record.Manifest{
+		ModelID: r.repo, Revision: r.commit, RequestedRevision: r.plan.Revision, Endpoint: r.hub.Endpoint(),
+		UploadedAt: r.deps.Now().UTC(), Tool: record.ManifestTool{Name: "kubectl-inference", Version: r.deps.Version},
+		Include: orEmpty(r.plan.Include), Exclude: orEmpty(r.plan.Exclude), Preset: r.plan.Preset, Skipped: r.skipped,
+		StoreCapabilities: r.can,
+	}
+	for _, item := range r.files {
+		manifest.Files = append(manifest.Files, item.done)
+	}
+	return manifest
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+// sweep gives up the uploads that earlier, killed runs left for files of this
+// plan. They are invisible and billed. The model is complete by now, so that a
+// failure here is only worth a warning.
+func (r *run) sweep(ctx context.Context) {
+	planned := make(map[string]bool, len(r.files))
+	for _, item := range r.files {
+		planned[r.key(item.file.Path)] = true
+	}
+	uploads, err := r.bucket.OpenUploads(ctx, r.prefix)
+	for _, upload := range uploads {
+		if planned[upload.Key] && upload.Initiated.Before(r.started) {
+			err = r.bucket.AbortUpload(ctx, upload)
+		}
+	}
+	if err != nil {
+		r.warn(fmt.Sprintf("unfinished uploads of earlier runs may remain: %v", err))
+	}
+}

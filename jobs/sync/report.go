@@ -1,0 +1,171 @@
+package sync
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
+)
+
+// The events of a sync, beside those that all jobs share.
+const (
+	EventPlan  = "plan"
+	EventFile  = "file"
+	EventRetry = "retry"
+)
+
+// reporter turns what happens into events.
+type reporter struct {
+	mu   sync.Mutex
+	send func(record.Event)
+	now  func() time.Time
+	// bytes counts what reached the hash; a file that is read again takes its
+	// part back.
+	bytes atomic.Int64
+	files atomic.Int64
+}
+
+func newReporter(send func(record.Event), now func() time.Time) *reporter {
+	return &reporter{send: send, now: now}
+}
+
+func (p *reporter) emit(event record.Event) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	event.Time = p.now().UTC()
+	if event.Level == "" {
+		event.Level = record.Info
+	}
+	p.send(event)
+}
+
+func (p *reporter) transferred(bytes int64) { p.bytes.Add(bytes) }
+
+func (p *reporter) file(item *item) {
+	p.files.Add(1)
+	p.emit(record.Event{
+		Name: EventFile, Message: fmt.Sprintf("uploaded %s (%s)", item.file.Path, humanize.IBytes(uint64(item.file.Size))),
+		Fields: map[string]any{"path": item.file.Path, "bytes": item.file.Size, "sha256": item.done.SHA256},
+	})
+}
+
+func (p *reporter) retry(retry hub.Retry) {
+	event := record.Event{Level: record.Warning, Name: EventRetry, Fields: map[string]any{"what": retry.What, "wait_seconds": retry.Wait.Seconds(), "rate_limited": retry.RateLimited}}
+	event.Message = fmt.Sprintf("waiting %s for the Hub's rate limit (%s)", retry.Wait.Round(time.Second), retry.What)
+	if !retry.RateLimited {
+		event.Message = fmt.Sprintf("%s: %v, trying again in %s", retry.What, retry.Err, retry.Wait.Round(100*time.Millisecond))
+	}
+	p.emit(event)
+}
+
+func (p *reporter) wrong(wrong *mismatch, attempt int) {
+	p.emit(record.Event{
+		Level: record.Warning, Name: EventRetry, Message: fmt.Sprintf("%v, reading it again", wrong),
+		Fields: map[string]any{"what": wrong.path, "attempt": attempt},
+	})
+}
+
+// start emits progress at intervals, until the returned function is called,
+// which emits the last state.
+func (p *reporter) start(ctx context.Context, every time.Duration, counters func() (files int, bytes int64, limited time.Duration)) (stop func()) {
+	files, total, _ := counters()
+	began := p.now()
+	report := func() {
+		done, all := float64(p.bytes.Load()), float64(total)
+		_, _, limited := counters()
+		fields := map[string]any{"files_done": p.files.Load(), "files": files, "rate_limit_seconds": limited.Seconds()}
+		message := fmt.Sprintf("%s of %s, %d of %d files", humanize.IBytes(uint64(max(0, done))), humanize.IBytes(uint64(total)), p.files.Load(), files)
+		if elapsed := p.now().Sub(began).Seconds(); elapsed > 0 && done > 0 {
+			rate := done / elapsed
+			eta := (all - done) / rate
+			fields["bytes_per_second"], fields["eta_seconds"] = rate, eta
+			message += fmt.Sprintf(", %s/s", humanize.IBytes(uint64(rate)))
+			if eta > 0 {
+				message += fmt.Sprintf(", %s left", time.Duration(eta*float64(time.Second)).Round(time.Second))
+			}
+		}
+		p.emit(record.Event{Name: record.EventProgress, Message: message, Done: &done, Total: &all, Unit: "bytes", Fields: fields})
+	}
+	watch, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-watch.Done():
+				return
+			case <-ticker.C:
+				report()
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		if files > 0 {
+			report()
+		}
+	}
+}
+
+// counters is the work of this run: files and bytes to upload.
+func (r *run) counters() (files int, bytes int64, limited time.Duration) {
+	return r.result.Uploaded.Files, r.result.Uploaded.Bytes, r.hub.Limited()
+}
+
+// announce counts the plan into the result and says it.
+func (r *run) announce() {
+	r.result.Files = []record.SyncFilePlan{}
+	for _, item := range r.files {
+		action := record.SyncFilePlan{Path: item.file.Path, Size: item.file.Size, Action: record.ActionUpload, Reason: item.reason}
+		r.result.Total.Add(item.file.Size)
+		if item.present {
+			action.Action, action.Reason = record.ActionPresent, "the digests agree"
+			r.result.Present.Add(item.file.Size)
+		} else {
+			r.result.Uploaded.Add(item.file.Size)
+		}
+		r.result.Files = append(r.result.Files, action)
+	}
+	for _, file := range r.skipped {
+		r.result.Skipped.Add(file.Size)
+		r.result.Files = append(r.result.Files, record.SyncFilePlan{Path: file.Path, Size: file.Size, Action: record.ActionSkip, Reason: file.Reason})
+	}
+	count := func(c record.FileCount) string {
+		return fmt.Sprintf("%d (%s)", c.Files, humanize.IBytes(uint64(c.Bytes)))
+	}
+	r.report.emit(record.Event{
+		Name: EventPlan,
+		Message: fmt.Sprintf("%s at %s to %s: files %s, there already %s, to upload %s", r.repo, r.commit, r.location(),
+			count(r.result.Total), count(r.result.Present), count(r.result.Uploaded)),
+		Fields: map[string]any{
+			"repo": r.repo, "revision": r.commit, "requested_revision": r.plan.Revision, "location": r.location(), "total": r.result.Total,
+			"present": r.result.Present, "upload": r.result.Uploaded, "skipped": r.result.Skipped,
+		},
+	})
+}
+
+// finish fills the rest of the result. manifest is nil after a dry run.
+func (r *run) finish(manifest *record.Manifest) {
+	result := &r.result
+	result.TypeMeta = record.Meta(record.KindSyncResult)
+	result.Repo, result.RequestedRevision, result.Revision = r.repo, r.plan.Revision, r.commit
+	result.Location, result.DryRun = r.location(), r.plan.DryRun
+	result.DownloadedBytes, result.Retries = r.hub.Bytes(), r.hub.Retries()
+	result.RateLimitSeconds = r.hub.Limited().Seconds()
+	result.DurationSeconds = r.deps.Now().Sub(r.started).Seconds()
+	result.Warnings = orEmpty(result.Warnings)
+	if manifest == nil {
+		result.ManifestSHA256 = ""
+		return
+	}
+	result.RootDigest = manifest.RootDigest
+}

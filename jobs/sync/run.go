@@ -1,0 +1,325 @@
+package sync
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/http"
+	"path"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
+	"github.com/kubectl-inference/kubectl-inference/jobs/store"
+)
+
+const (
+	// DefaultWorkers and DefaultMemory are what a plan without its own gets.
+	DefaultWorkers = 8
+	DefaultMemory  = 256 << 20
+
+	defaultProgress = 10 * time.Second
+)
+
+// Deps is what a run needs and a plan does not hold. The zero value works, with
+// the environment's S3 credentials.
+type Deps struct {
+	// Token is the Hub token, "" for none.
+	Token string
+	// Emit hears of every event; calls do not overlap.
+	Emit func(record.Event)
+	// Now is the clock, Wait sleeps; nil is the real thing.
+	Now  func() time.Time
+	Wait func(context.Context, time.Duration) error
+	// ProgressEvery is the time between two progress events; 0 is 10 s.
+	ProgressEvery time.Duration
+	// Version is that of this program, for the manifest and the User-Agent.
+	Version string
+	// HubTransport and StoreTransport carry the requests; nil is the default.
+	HubTransport, StoreTransport http.RoundTripper
+	// Credentials replaces the environment's S3 credentials.
+	Credentials aws.CredentialsProvider
+	// Attempts is how often a request to either side is tried; 0 is 8.
+	Attempts int
+}
+
+// Run carries out a plan. Its error is fit for a user: it is a failure.Error
+// whose kind says whether another try can help (Failed, Unreachable) or not.
+func Run(ctx context.Context, plan record.SyncPlan, deps Deps) (record.SyncResult, error) {
+	if err := plan.Validate(); err != nil {
+		return record.SyncResult{}, err
+	}
+	r, err := newRun(plan, deps)
+	if err != nil {
+		return record.SyncResult{}, explain(err, plan)
+	}
+	if err := r.run(ctx); err != nil {
+		return record.SyncResult{}, explain(err, plan)
+	}
+	return r.result, nil
+}
+
+// run is the state of one sync.
+type run struct {
+	plan   record.SyncPlan
+	deps   Deps
+	hub    *hub.Client
+	bucket *store.Bucket
+	report *reporter
+
+	commit string
+	repo   string
+	prefix string
+	can    record.StoreCapabilities
+	// previous is the manifest found in the prefix, nil where there is none
+	// that can be trusted; stale says that some manifest is there.
+	previous *record.Manifest
+	stale    bool
+	files    []*item
+	skipped  []record.ManifestSkipped
+
+	memory  *memory
+	fetches *semaphore.Weighted
+	sends   *semaphore.Weighted
+
+	started time.Time
+	result  record.SyncResult
+}
+
+// item is one file of the plan and what is known about it.
+type item struct {
+	file hub.File
+	// present says that the right object is there, reason why it is not.
+	present bool
+	reason  string
+	// done is the manifest's line, once the object is.
+	done record.ManifestFile
+}
+
+func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
+	if deps.Now == nil {
+		deps.Now = time.Now
+	}
+	if deps.Emit == nil {
+		deps.Emit = func(record.Event) {}
+	}
+	if deps.ProgressEvery == 0 {
+		deps.ProgressEvery = defaultProgress
+	}
+	if deps.Version == "" {
+		deps.Version = "dev"
+	}
+	if plan.Workers == 0 {
+		plan.Workers = DefaultWorkers
+	}
+	if plan.MemoryBytes == 0 {
+		plan.MemoryBytes = DefaultMemory
+	}
+	if plan.Revision == "" {
+		plan.Revision = "main"
+	}
+	if plan.Preset == "" {
+		plan.Preset = record.PresetAll
+	}
+	r := &run{
+		plan: plan, deps: deps, started: deps.Now(),
+		fetches: semaphore.NewWeighted(int64(plan.Workers)), sends: semaphore.NewWeighted(int64(plan.Workers)),
+	}
+	r.report = newReporter(deps.Emit, deps.Now)
+	client, err := hub.New(hub.Options{
+		Endpoint: plan.HubEndpoint, Token: deps.Token, Transport: deps.HubTransport, UserAgent: "kubectl-inference/" + deps.Version,
+		Attempts: deps.Attempts, Now: deps.Now, Wait: deps.Wait, OnRetry: r.report.retry,
+	})
+	r.hub = client
+	return r, err
+}
+
+func (r *run) run(ctx context.Context) error {
+	if err := r.list(ctx); err != nil {
+		return err
+	}
+	if err := r.open(ctx); err != nil {
+		return err
+	}
+	if r.plan.DryRun {
+		r.finish(nil)
+		return nil
+	}
+	if manifest := r.complete(); manifest != nil {
+		r.result.AlreadyComplete = true
+		r.finish(manifest)
+		return nil
+	}
+	if err := r.prepare(ctx); err != nil {
+		return err
+	}
+	if err := r.transfer(ctx); err != nil {
+		return err
+	}
+	if err := r.confirm(ctx); err != nil {
+		return err
+	}
+	manifest, err := r.write(ctx)
+	if err != nil {
+		return err
+	}
+	r.sweep(ctx)
+	r.finish(manifest)
+	return nil
+}
+
+// list resolves the revision and chooses its files.
+func (r *run) list(ctx context.Context) error {
+	revision, err := r.hub.Resolve(ctx, r.plan.Repo, r.plan.Revision)
+	if err != nil {
+		return err
+	}
+	r.repo, r.commit = revision.Repo, revision.Commit
+	if record.IsCommit(r.plan.Revision) && r.plan.Revision != r.commit {
+		return failure.New(failure.Failed, "", "resolve %s: asked for commit %s, the Hub answers with %s", r.repo, r.plan.Revision, r.commit)
+	}
+	if r.prefix, err = r.plan.Prefix(r.commit); err != nil {
+		return err
+	}
+	listed, err := r.hub.List(ctx, r.repo, r.commit)
+	if err != nil {
+		return err
+	}
+	chosen, skipped, err := choose(listed, r.plan)
+	if err != nil {
+		return failure.New(failure.Usage, "", "choose files: %w", err)
+	}
+	if len(chosen) == 0 {
+		return failure.New(failure.Usage, "the patterns and the preset leave nothing of this revision; try --dry-run without them",
+			"choose files: none of the %d files of %s at %s is left", len(listed), r.repo, r.commit)
+	}
+	if err := checkNames(r.prefix, chosen); err != nil {
+		return failure.New(failure.Usage, "leave the file out with --exclude", "plan %s: %w", r.repo, err)
+	}
+	if !r.plan.AllowUnverified {
+		if err := checkDigests(chosen); err != nil {
+			return failure.New(failure.Usage, "use an endpoint that lists lfs.oid, or accept it with --allow-unverified", "plan %s: %w", r.repo, err)
+		}
+	}
+	r.skipped = skipped
+	var part int64 = 1
+	for _, file := range chosen {
+		r.files = append(r.files, &item{file: file})
+		part = max(part, min(file.Size, store.PartSize(file.Size)))
+	}
+	if part > r.plan.MemoryBytes {
+		return failure.New(failure.Usage, fmt.Sprintf("give it at least --memory %d", part),
+			"plan %s: a memory budget of %d bytes does not hold one part of %d bytes", r.repo, r.plan.MemoryBytes, part)
+	}
+	r.memory = newMemory(r.plan.MemoryBytes, part)
+	return nil
+}
+
+// open reaches the bucket and looks what is there.
+func (r *run) open(ctx context.Context) error {
+	name, _, err := r.plan.Bucket()
+	if err != nil {
+		return err
+	}
+	r.bucket, err = store.Open(ctx, store.Config{
+		Bucket: name, Endpoint: r.plan.S3Endpoint, Region: r.plan.S3Region, KMSKey: r.plan.KMSKey,
+		Credentials: r.deps.Credentials, Transport: r.deps.StoreTransport, Attempts: r.deps.Attempts,
+	})
+	if err != nil {
+		return err
+	}
+	if err := r.readPrevious(ctx); err != nil {
+		return err
+	}
+	switch {
+	case r.previous != nil && r.previous.SchemaVersion >= 2:
+		r.can = r.previous.StoreCapabilities
+	case r.plan.DryRun:
+		// Nothing may be written, so the store is taken to attest all.
+		r.can = record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true}
+	default:
+		if err := r.probe(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.look(ctx); err != nil {
+		return err
+	}
+	r.announce()
+	return nil
+}
+
+// probe tries what the store can do, and says in words what it cannot.
+func (r *run) probe(ctx context.Context) error {
+	can, err := r.bucket.Probe(ctx, r.prefix, rand.Text())
+	if err != nil {
+		return err
+	}
+	r.can = can
+	if !can.RefusesWrongSHA256 {
+		r.warn("the store accepts an object whose SHA-256 is wrong: damage on the way to it would go unnoticed until a full verify")
+	}
+	if !can.ConditionalPut {
+		r.warn("the store ignores conditional writes: two syncs of one prefix at the same time are not kept apart")
+	}
+	if !can.ReturnsSHA256 {
+		r.warn("the store does not return SHA-256 checksums: objects already there are recognised by their metadata alone")
+	}
+	return nil
+}
+
+// prepare makes the prefix ready for writing. A manifest that promises what is
+// about to change goes first, so that a reader never finds a false promise.
+func (r *run) prepare(ctx context.Context) error {
+	for _, item := range r.files {
+		if !item.present && item.file.Size > 0 {
+			// The listing of a gated model is public, its files are not.
+			if err := r.hub.Open(r.repo, r.commit, item.file).Probe(ctx); err != nil {
+				return err
+			}
+			break
+		}
+	}
+	if !r.stale {
+		return nil
+	}
+	if err := r.bucket.Delete(ctx, r.key(record.ManifestName)); err != nil {
+		return err
+	}
+	return r.removeFormer(ctx)
+}
+
+// removeFormer deletes what the former manifest of a flat prefix lists and the
+// new revision lacks: vLLM would load such a file as a shard of the new one.
+func (r *run) removeFormer(ctx context.Context) error {
+	if !r.plan.Flat || r.previous == nil || r.previous.Revision == r.commit {
+		return nil
+	}
+	planned := make(map[string]bool, len(r.files))
+	for _, item := range r.files {
+		planned[item.file.Path] = true
+	}
+	for _, former := range r.previous.Files {
+		if planned[former.Path] || checkName(r.prefix, former.Path) != nil {
+			continue
+		}
+		if err := r.bucket.Delete(ctx, r.key(former.Path)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) key(name string) string { return path.Join(r.prefix, name) }
+
+func (r *run) warn(text string) {
+	r.result.Warnings = append(r.result.Warnings, text)
+	r.report.emit(record.Event{Level: record.Warning, Name: "warning", Message: text})
+}
+
+// location is the prefix as a URL.
+func (r *run) location() string { return "s3://" + path.Join(r.bucket.Name(), r.prefix) }
