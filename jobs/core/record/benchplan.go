@@ -31,6 +31,9 @@ type BenchPlan struct {
 	IdleTimeoutSeconds float64 `json:"idle_timeout_seconds"`
 	Temperature        float64 `json:"temperature"`
 	Stream             bool    `json:"stream"`
+	// ContinuousUsage asks for the token count on every chunk, which makes ITL
+	// known. It is vLLM's extension and costs the server some work.
+	ContinuousUsage bool `json:"continuous_usage"`
 	// Seed decides every random choice.
 	Seed uint64 `json:"seed"`
 	// SLOs are the objectives that goodput is counted against.

@@ -185,7 +185,8 @@ type LittlesLaw struct {
 type ClientHealth struct {
 	// ScheduleSlipP99Seconds is the time from a request being due to its send.
 	ScheduleSlipP99Seconds *float64 `json:"schedule_slip_p99_seconds"`
-	// TickLagP99Seconds is how late a 10 ms ticker ran.
+	// TickLagP50Seconds and the next two are how late a 10 ms ticker ran.
+	TickLagP50Seconds *float64 `json:"tick_lag_p50_seconds"`
 	TickLagP99Seconds *float64 `json:"tick_lag_p99_seconds"`
 	TickLagMaxSeconds *float64 `json:"tick_lag_max_seconds"`
 	GCPauseMaxSeconds *float64 `json:"gc_pause_max_seconds"`

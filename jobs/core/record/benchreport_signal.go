@@ -27,10 +27,8 @@ func BenchSignals() []string {
 type ServerSeries struct {
 	// Query is the PromQL that gave it.
 	Query string `json:"query"`
-	// Samples is the number of moments, Series the largest number of series that
-	// the sum was over.
+	// Samples is the number of moments.
 	Samples int `json:"samples"`
-	Series  int `json:"series"`
 	// Mean, Max and Min are over the moments; nil for a counter.
 	Mean *float64 `json:"mean"`
 	Max  *float64 `json:"max"`

@@ -1,0 +1,297 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/stats"
+	"github.com/kubectl-inference/kubectl-inference/jobs/openai"
+)
+
+// collect takes the observations of a case, writes their records and reports
+// progress once a second, until the last request is over.
+func (l *loop) collect(ctx context.Context) (*collected, error) {
+	r := l.run
+	all := &collected{plan: r.plan, c: l.c, counts: emptyCounts()}
+	progress := time.NewTicker(time.Second)
+	defer progress.Stop()
+	// Observations wait here until the window's start is known.
+	var early []observation
+	var live liveCounts
+	var failed error
+	for {
+		select {
+		case o, open := <-l.out:
+			if !open {
+				all.window = l.steady.window()
+				for _, o := range early {
+					all.add(o)
+				}
+				if err := r.records.Flush(); failed == nil && err != nil {
+					failed = fmt.Errorf("write request records: %w", err)
+				}
+				return all, failed
+			}
+			live.add(o)
+			if err := r.writeLine(requestRecord(o, l.c, r.base)); failed == nil {
+				failed = err
+			}
+			start, known := l.steady.start()
+			if !known {
+				early = append(early, o)
+				continue
+			}
+			_, end := l.bounds()
+			all.window = window{start: start, end: end}
+			for _, o := range early {
+				all.add(o)
+			}
+			early = nil
+			all.add(o)
+		case <-progress.C:
+			l.progress(&live)
+		}
+	}
+}
+
+// liveCounts are of the whole case so far, warm-up included: what a person who
+// watches wants to see move.
+type liveCounts struct {
+	completed, errors int
+	e2e, ttft         stats.Sample
+}
+
+func (c *liveCounts) add(o observation) {
+	if o.reply.Class != "" {
+		c.errors++
+		return
+	}
+	c.completed++
+	c.e2e.Add(o.reply.End().Sub(o.reply.Sent).Seconds())
+	if !o.reply.FirstToken.IsZero() {
+		c.ttft.Add(o.reply.FirstToken.Sub(o.reply.Sent).Seconds())
+	}
+}
+
+func (l *loop) progress(live *liveCounts) {
+	r := l.run
+	now := r.Now()
+	total := r.plan.WarmupSeconds + r.plan.DurationSeconds
+	gone := now.Sub(l.start).Seconds()
+	phase := "measure"
+	switch _, end := l.bounds(); {
+	case now.Before(l.steady.warmEnd):
+		phase = "warm-up"
+	case !now.Before(end):
+		phase = "drain"
+	}
+	inFlight := l.steady.now()
+	fields := map[string]any{
+		"case": l.c.Name, "case_number": l.index + 1, "cases": len(r.plan.Cases), "phase": phase,
+		"in_flight": inFlight, "completed": live.completed, "errors": live.errors,
+	}
+	text := fmt.Sprintf("case %d/%d %s: %s, %d in flight, %d completed", l.index+1, len(r.plan.Cases), l.c.Name, phase, inFlight, live.completed)
+	if live.errors > 0 {
+		text += fmt.Sprintf(", %d failed", live.errors)
+	}
+	if live.ttft.Count() > 0 {
+		fields["ttft_p50_seconds"] = live.ttft.Quantile(0.5)
+	}
+	if live.e2e.Count() > 0 {
+		p50, p99 := live.e2e.Quantile(0.5), live.e2e.Quantile(0.99)
+		fields["p50_seconds"], fields["p99_seconds"] = p50, p99
+		text += fmt.Sprintf(", E2E p50 %.3gs p99 %.3gs", p50, p99)
+	}
+	done := float64(l.index)*total + min(gone, total)
+	r.Emit(record.Event{
+		Time: wall(now), Level: record.Info, Name: record.EventProgress, Message: text,
+		Done: &done, Total: ptr(total * float64(len(r.plan.Cases))), Unit: "seconds", Fields: fields,
+	})
+}
+
+// collected is what the requests of a case add up to. Every event of a request
+// belongs to the window in which it happened.
+type collected struct {
+	plan   record.BenchPlan
+	c      record.BenchCase
+	window window
+
+	counts                                                   record.CaseCounts
+	ttft, ttftEff, ttfot, tpot, icl, itl, e2e, e2eEff, stall stats.Sample
+	slip                                                     stats.Sample
+	good                                                     int
+	outputTokens, promptTokens, bytes, chunks                float64
+	buffered                                                 int
+	ends                                                     []float64 // seconds into the window, of Completed
+	departed                                                 float64   // seconds in the system, summed over all that left in the window
+}
+
+func emptyCounts() record.CaseCounts {
+	return record.CaseCounts{Errors: map[record.ErrorClass]int{}, ErrorSamples: map[record.ErrorClass]string{}}
+}
+
+func (a *collected) add(o observation) {
+	reply := o.reply
+	tokens, estimated := outputTokens(o)
+	a.start(o, tokens)
+	a.tokens(o, tokens)
+	end := reply.End()
+	if !a.window.holds(end) {
+		return
+	}
+	a.departed += end.Sub(reply.Sent).Seconds()
+	a.bytes += float64(reply.Bytes)
+	if reply.Class != "" {
+		return
+	}
+	a.counts.Completed++
+	a.ends = append(a.ends, end.Sub(a.window.start).Seconds())
+	if estimated {
+		a.counts.TokensEstimated++
+	}
+	if reply.PromptTokens >= 0 && reply.PromptTokens != a.c.PromptTokens {
+		a.counts.PromptMismatch++
+	}
+	if slices.Contains(reply.Flags, openai.FlagBuffered) {
+		a.buffered++
+	}
+	a.e2e.Add(end.Sub(reply.Sent).Seconds())
+	a.e2eEff.Add(end.Sub(o.due).Seconds())
+	if tpot, ok := reply.TPOT(tokens); ok {
+		a.tpot.Add(tpot.Seconds())
+	}
+	if len(reply.Gaps) > 0 {
+		a.stall.Add(slices.Max(reply.Gaps).Seconds())
+	}
+}
+
+// start counts a request by the moment it was sent.
+func (a *collected) start(o observation, tokens int) {
+	reply := o.reply
+	switch {
+	case reply.Sent.Before(a.window.start):
+		a.counts.WarmupStarted++
+		if reply.Class != "" {
+			a.counts.WarmupFailed++
+			a.sampleError(reply)
+		}
+	case a.window.holds(reply.Sent):
+		a.counts.Started++
+		a.slip.Add(reply.Sent.Sub(o.due).Seconds())
+		if reply.Class != "" {
+			a.counts.Failed++
+			a.counts.Errors[reply.Class]++
+			a.sampleError(reply)
+			return
+		}
+		a.counts.Succeeded++
+		if meets(a.plan.SLOs, reply, tokens) {
+			a.good++
+		}
+	}
+}
+
+func (a *collected) sampleError(reply *openai.Reply) {
+	if _, have := a.counts.ErrorSamples[reply.Class]; !have {
+		a.counts.ErrorSamples[reply.Class] = reply.Message
+	}
+}
+
+// tokens counts tokens and gaps by the moment their chunk came. The tokens of a
+// chunk are the server's where it states them, else an equal share of the
+// request's.
+func (a *collected) tokens(o observation, tokens int) {
+	reply := o.reply
+	if reply.Chunks == 0 {
+		if reply.Class == "" && a.window.holds(reply.End()) {
+			a.outputTokens += float64(tokens)
+			a.promptTokens += float64(a.promptOf(reply))
+		}
+		return
+	}
+	succeeded := reply.Class == ""
+	share := float64(tokens) / float64(reply.Chunks)
+	each := func(i int) float64 {
+		switch {
+		case reply.GapTokens == nil:
+			return share
+		case i == 0:
+			return float64(reply.FirstTokens)
+		}
+		return float64(reply.GapTokens[i-1])
+	}
+	if a.window.holds(reply.FirstToken) {
+		a.outputTokens += each(0)
+		a.promptTokens += float64(a.promptOf(reply))
+		a.chunks++
+		if succeeded {
+			a.ttft.Add(reply.FirstToken.Sub(reply.Sent).Seconds())
+			a.ttftEff.Add(reply.FirstToken.Sub(o.due).Seconds())
+		}
+	}
+	at := reply.FirstToken
+	for i, gap := range reply.Gaps {
+		if at = at.Add(gap); !a.window.holds(at) {
+			continue
+		}
+		a.outputTokens += each(i + 1)
+		a.chunks++
+		if !succeeded {
+			continue
+		}
+		a.icl.Add(gap.Seconds())
+		if reply.GapTokens != nil {
+			a.itl.AddWeighted(gap.Seconds()/each(i+1), reply.GapTokens[i])
+		}
+	}
+	if succeeded && a.window.holds(reply.FirstOutput) {
+		a.ttfot.Add(reply.FirstOutput.Sub(reply.Sent).Seconds())
+	}
+}
+
+func (a *collected) promptOf(reply *openai.Reply) int {
+	if reply.PromptTokens >= 0 {
+		return reply.PromptTokens
+	}
+	return a.c.PromptTokens
+}
+
+// meets says whether a successful request is within every objective. An
+// objective for a latency that the request does not have, such as TPOT for one
+// token, is met; TTFT without a stream is not known and is not.
+func meets(slos []record.BenchSLO, reply *openai.Reply, tokens int) bool {
+	for _, slo := range slos {
+		var seconds float64
+		switch slo.Metric {
+		case record.MetricTTFT:
+			if reply.FirstToken.IsZero() {
+				return false
+			}
+			seconds = reply.FirstToken.Sub(reply.Sent).Seconds()
+		case record.MetricTPOT:
+			tpot, _ := reply.TPOT(tokens)
+			seconds = tpot.Seconds()
+		case record.MetricE2E:
+			seconds = reply.End().Sub(reply.Sent).Seconds()
+		case record.MetricMaxStall:
+			if len(reply.Gaps) > 0 {
+				seconds = slices.Max(reply.Gaps).Seconds()
+			}
+		}
+		if seconds > slo.MaxSeconds {
+			return false
+		}
+	}
+	return true
+}
+
+// rate is a sum over the window per second; 0 for an empty window.
+func (a *collected) rate(sum float64) float64 {
+	if seconds := a.window.seconds(); seconds > 0 {
+		return sum / seconds
+	}
+	return 0
+}
