@@ -47,7 +47,7 @@ type UnreadInput struct {
 
 // ChainLink names one object of a chain.
 type ChainLink struct {
-	APIVersion string `json:"api_version"`
+	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
 }

@@ -49,6 +49,8 @@ type Workload struct {
 	Spec, Status int32
 	// Ready is the workload's own count; nil where it keeps none.
 	Ready *int32
+	// Role is "decode" or "prefill" for a part of a disaggregated service.
+	Role string
 	// Selector is the pods' label selector in its text form; "" for none.
 	Selector string
 	// Writer last wrote spec.replicas; nil where managedFields do not say.

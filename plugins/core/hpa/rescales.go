@@ -2,6 +2,7 @@ package hpa
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -82,4 +83,16 @@ func (in Input) deltaOf(before []SizeEvent, event SizeEvent, up bool) Range {
 		return Range{1, max(1, event.Size-min(in.Min, event.Size))}
 	}
 	return Range{1, max(1, in.Max-event.Size)}
+}
+
+// ParseRescale reads the message of an event SuccessfulRescale:
+// "New size: N; reason: R".
+func ParseRescale(message string) (size int32, reason string, ok bool) {
+	text, found := strings.CutPrefix(message, "New size: ")
+	if !found {
+		return 0, "", false
+	}
+	number, reason, found := strings.Cut(text, "; reason: ")
+	n, err := strconv.ParseInt(number, 10, 32)
+	return int32(n), reason, found && err == nil
 }

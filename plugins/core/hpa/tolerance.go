@@ -37,3 +37,9 @@ func (t tolerances) within(ratio float64) bool {
 	}
 	return (1.0-t.down) <= ratio && ratio <= (1.0+t.up)
 }
+
+// Tolerances are how far a ratio may lie above and below 1 without a change.
+func (in Input) Tolerances() (up, down float64) {
+	t := in.tolerances()
+	return t.up, t.down
+}

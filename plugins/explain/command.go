@@ -1,0 +1,158 @@
+// Package explain is the command that says why a workload has the size that it
+// has: it reads the chain of objects, models the HPA controller's last sync,
+// and checks the model against what the controller wrote.
+package explain
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+	"github.com/kubectl-inference/kubectl-inference/plugins/output"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+const long = `Explain why a workload has the number of replicas that it has, and what would
+change that: per trigger its value, its target, the size that it asks for and
+why; then stabilization, rate limits and the result, checked against what the
+HPA controller wrote.
+
+TARGET is any link of the chain: isvc/NAME (InferenceService), llmisvc/NAME
+(LLMInferenceService), so/NAME (ScaledObject), hpa/NAME, deploy/NAME or another
+scale target. A bare NAME is looked for in that order.
+
+Reading is passive: values are those of the HPA's status, as of its last sync.
+What the controller keeps in its memory is given as bounds, and named.`
+
+const example = `  # Why are there N replicas right now?
+  kubectl inference explain-scaling isvc/deepseek-r1-14b -n llm-serving
+
+  # As data: the size that each trigger asks for
+  kubectl inference explain-scaling so/deepseek-r1-14b -o jsonpath='{.chains[0].triggers[*].proposes}'
+
+  # Saved objects, without a cluster
+  kubectl get hpa,scaledobject,deployment,events -n llm-serving -o yaml > saved.yaml
+  kubectl inference explain-scaling -f saved.yaml`
+
+type options struct {
+	factory *kube.Factory
+	streams *term.Streams
+	out     output.Flags
+	now     func() time.Time
+
+	files      []string
+	kubernetes string
+	target     kube.Target
+	namespace  string
+}
+
+// New makes the command.
+func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
+	o := &options{factory: factory, streams: streams, now: time.Now}
+	cmd := &cobra.Command{
+		Use:               "explain-scaling TARGET | -f FILE",
+		Short:             "Say why a workload has N replicas, and what would change that",
+		Long:              long,
+		Example:           example,
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := o.complete(args); err != nil {
+				return err
+			}
+			return o.run(cmd.Context())
+		},
+	}
+	o.out.AddFlags(cmd)
+	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files instead of a cluster's; - is standard input")
+	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
+	return cmd
+}
+
+func (o *options) complete(args []string) (err error) {
+	if err := o.out.Validate(); err != nil {
+		return err
+	}
+	if len(args) == 0 && len(o.files) == 0 {
+		return failure.New(failure.Usage, "`kubectl inference explain-scaling --help` shows examples", "explain scaling: give a TARGET, such as isvc/NAME, or -f FILE")
+	}
+	if o.kubernetes != "" && len(o.files) == 0 {
+		return failure.New(failure.Usage, "", "read --kubernetes-version: it is for saved objects (-f); a cluster says its own")
+	}
+	if len(args) > 0 {
+		if o.target, err = kube.ParseTarget(args); err != nil {
+			return err
+		}
+	}
+	if len(o.files) > 0 {
+		return nil
+	}
+	o.namespace, err = o.factory.Namespace()
+	return err
+}
+
+func (o *options) run(ctx context.Context) error {
+	in, err := o.fetch(ctx)
+	if err != nil {
+		return err
+	}
+	document := explain(in)
+	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document) })
+}
+
+func (o *options) fetch(ctx context.Context) (inputs, error) {
+	if len(o.files) > 0 {
+		return o.fetchFiles()
+	}
+	fetched, err := o.factory.FetchChains(ctx, o.namespace, o.target)
+	if err != nil {
+		return inputs{}, err
+	}
+	for _, unread := range fetched.Unread {
+		o.streams.Warn("%s", unread.Message)
+	}
+	return inputs{
+		namespace:  o.namespace,
+		target:     o.target.String(),
+		chains:     fetched.Chains,
+		kubernetes: fetched.KubernetesVersion,
+		unread:     fetched.Unread,
+		at:         readNow(o.now()),
+	}, nil
+}
+
+// fetchFiles joins saved objects. Without a TARGET all chains are explained.
+func (o *options) fetchFiles() (inputs, error) {
+	objects, err := readFiles(o.files, o.streams.In)
+	if err != nil {
+		return inputs{}, err
+	}
+	chains := objects.All()
+	if o.target.Name != "" {
+		chains, err = o.chosen(objects)
+		if err != nil {
+			return inputs{}, err
+		}
+	}
+	if len(chains) == 0 {
+		return inputs{}, failure.New(failure.Usage, "give at least the HPA, with its status", "explain saved objects: there is no HPA, ScaledObject or workload in them")
+	}
+	return inputs{
+		namespace:  chains[0].Target.Namespace,
+		target:     o.target.String(),
+		chains:     chains,
+		kubernetes: o.kubernetes,
+		at:         savedAt(objects),
+	}, nil
+}
+
+func (o *options) chosen(objects chain.Objects) ([]chain.Chain, error) {
+	if found := kube.ChainsOf(objects, o.target); len(found) > 0 {
+		return found, nil
+	}
+	return nil, failure.New(failure.NotFound, "leave TARGET away to explain everything in the files", "find %s: the saved objects have no chain with it", o.target)
+}

@@ -1,0 +1,166 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+)
+
+// decisionOf writes the steps down, narrowed by what the controller's
+// conditions prove.
+func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at moment) *record.ScalingDecision {
+	up, down := d.Input.Tolerances()
+	out := &record.ScalingDecision{
+		Path:          string(d.Path),
+		From:          d.Input.Replicas.Spec,
+		Blocking:      string(d.Blocking),
+		ToleranceUp:   up,
+		ToleranceDown: down,
+		Desired:       countRange(d.Desired),
+		Exact:         d.Desired.Exact(),
+		HiddenInputs:  []string{},
+	}
+	if d.Path == hpa.ByMetrics && d.Blocking != hpa.AllFailed {
+		out.Raw = optionalRange(check.Raw)
+	}
+	if d.Stabilization == nil {
+		return out
+	}
+	out.Stabilization = stabilizationOf(d, check, observed, at)
+	out.RateLimit = rateLimitOf(d, check, observed)
+	out.HiddenInputs = append(out.HiddenInputs, hidden(d)...)
+	return out
+}
+
+// hidden names what keeps the model's own result from being exact.
+func hidden(d hpa.Decision) []string {
+	var names []string
+	if d.Desired.Exact() {
+		return nil
+	}
+	for _, p := range d.Proposals {
+		if p.Reason == hpa.NotModelled || p.Reason == hpa.NotSeen {
+			names = append(names, "samples of "+p.Metric.Name)
+		}
+	}
+	if !d.Input.Replicas.Status.Exact() {
+		names = append(names, "status.replicas at the last sync")
+	}
+	if !d.Stabilization.Known {
+		names = append(names, "the controller's recent proposals")
+	}
+	if !d.Limit.Known || d.Input.Rescales == nil {
+		names = append(names, "the HPA's own recent rescales")
+	}
+	return names
+}
+
+func stabilizationOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at moment) *record.StabilizationStep {
+	s := d.Stabilization
+	step := &record.StabilizationStep{
+		Reason:            string(s.Reason),
+		UpWindowSeconds:   s.UpWindow.Seconds(),
+		DownWindowSeconds: s.DownWindow.Seconds(),
+		Result:            countRange(check.Stabilized),
+	}
+	if step.Reason == "" && check.Compared {
+		switch able := hpa.AbleReason(observed.Able); able {
+		case hpa.ReadyForNewScale, hpa.ScaleUpStabilized, hpa.ScaleDownStabilized:
+			step.Reason = string(able)
+		}
+	}
+	window := s.DownWindow
+	applied := true
+	switch hpa.AbleReason(step.Reason) {
+	case hpa.ReadyForNewScale:
+		applied = false
+	case hpa.ScaleUpStabilized:
+		window = s.UpWindow
+	case hpa.ScaleDownStabilized:
+	default:
+		return step
+	}
+	step.Applied = &applied
+	if applied && !at.time.IsZero() {
+		// What holds the size was proposed before the last sync.
+		released := at.time.Add(window).UTC().Truncate(time.Second)
+		step.ReleasedBy = &released
+	}
+	return step
+}
+
+func rateLimitOf(d hpa.Decision, check hpa.Check, observed hpa.Observed) *record.RateLimitStep {
+	step := &record.RateLimitStep{Reason: string(d.Limit.Reason)}
+	if step.Reason == "" && check.Compared {
+		step.Reason = observed.Limited
+	}
+	if step.Reason != "" {
+		applied := hpa.LimitReason(step.Reason) != hpa.DesiredWithinRange
+		step.Applied = &applied
+	}
+	in := d.Input
+	switch spec := in.Replicas.Spec; {
+	case check.Raw.Low > spec:
+		allows := hpa.Range{Low: min(max(d.Limit.Up.Low, spec), in.Max), High: min(max(d.Limit.Up.High, spec), in.Max)}
+		step.Allows, step.Policy = optionalRange(allows), "doubling, or 4"
+		if in.Behavior != nil {
+			step.Policy = policyText("+", in.Behavior.Up)
+		}
+	case check.Raw.High < spec && in.Behavior != nil:
+		allows := hpa.Range{Low: max(min(d.Limit.Down.Low, spec), in.Min), High: max(min(d.Limit.Down.High, spec), in.Min)}
+		step.Allows, step.Policy = optionalRange(allows), policyText("-", in.Behavior.Down)
+	}
+	return step
+}
+
+// policyText puts rules into words: "+100% per 30s or +4 pods per 15s, the
+// larger".
+func policyText(sign string, rules hpa.Rules) string {
+	if rules.Select == hpa.SelectDisabled {
+		return "disabled"
+	}
+	var parts []string
+	for _, p := range rules.Policies {
+		amount := fmt.Sprintf("%d%%", p.Value)
+		if p.Type == hpa.PodsPolicy {
+			amount = fmt.Sprintf("%d pods", p.Value)
+		}
+		parts = append(parts, fmt.Sprintf("%s%s per %s", sign, amount, shortDuration(p.Period)))
+	}
+	text := strings.Join(parts, " or ")
+	if len(parts) > 1 {
+		which := "the larger"
+		if rules.Select == hpa.SelectMin {
+			which = "the smaller"
+		}
+		text += ", " + which
+	}
+	return text
+}
+
+// shortDuration is a duration in whole seconds below two minutes, such as 90s.
+func shortDuration(d time.Duration) string {
+	if d < 2*time.Minute || d%time.Minute != 0 {
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	}
+	return fmt.Sprintf("%dm", int(d.Minutes()))
+}
+
+func checkOf(check hpa.Check, observed hpa.Observed) *record.ControllerCheck {
+	out := &record.ControllerCheck{
+		Compared:        check.Compared,
+		Agrees:          check.Agrees(),
+		DesiredReplicas: observed.Desired,
+		AbleToScale:     observed.Able,
+		ScalingActive:   observed.Active,
+		ScalingLimited:  observed.Limited,
+		Disagreements:   []record.ControllerDisagreement{},
+	}
+	for _, d := range check.Disagreements {
+		out.Disagreements = append(out.Disagreements, record.ControllerDisagreement{What: d.What, Model: d.Model, Controller: d.Controller})
+	}
+	return out
+}

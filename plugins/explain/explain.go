@@ -1,0 +1,166 @@
+package explain
+
+import (
+	"cmp"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+)
+
+// inputs are all that an explanation is made of.
+type inputs struct {
+	namespace, target string
+	chains            []chain.Chain
+	kubernetes        string
+	unread            []record.UnreadInput
+	at                moment
+}
+
+// explain is the whole explanation as a pure function of its inputs.
+func explain(in inputs) record.ScalingExplanation {
+	version, _ := hpa.ParseVersion(in.kubernetes)
+	document := record.ScalingExplanation{
+		TypeMeta:          record.Meta(record.KindScalingExplanation),
+		Namespace:         in.namespace,
+		Target:            in.target,
+		AsOf:              in.at.record(),
+		KubernetesVersion: in.kubernetes,
+		Chains:            []record.ScalingChain{},
+		Unread:            []record.UnreadInput{},
+	}
+	document.Unread = append(document.Unread, in.unread...)
+	for _, link := range in.chains {
+		if link.HPA != nil {
+			// KEDA stamps its HPAs with its own version.
+			document.KEDAVersion = cmp.Or(document.KEDAVersion, kedaVersion(link.HPA.Labels))
+		}
+		document.Chains = append(document.Chains, explainChain(link, version, in.at, len(in.chains) > 1))
+	}
+	return document
+}
+
+func kedaVersion(labels map[string]string) string {
+	if labels["app.kubernetes.io/managed-by"] != "keda-operator" {
+		return ""
+	}
+	return labels["app.kubernetes.io/version"]
+}
+
+func explainChain(link chain.Chain, version hpa.Version, at moment, several bool) record.ScalingChain {
+	out := record.ScalingChain{
+		Links:      linksOf(link),
+		State:      stateOf(link),
+		Replicas:   countsOf(link),
+		LastChange: lastChangeOf(link),
+		Triggers:   []record.ScalingTrigger{},
+		Warnings:   []record.Finding{},
+	}
+	if several && link.Workload != nil {
+		out.Role = link.Workload.Role
+	}
+	if link.HPA != nil {
+		decision, observed := decide(link, version, at)
+		check := hpa.Compare(decision, observed)
+		if stale(link) {
+			check = hpa.Check{Raw: decision.Raw, Winner: decision.Winner, Stabilized: hpa.AnyCount()}
+		}
+		out.Triggers = triggersOf(link, decision, check)
+		if out.State != record.ChainNotSynced {
+			out.Decision = decisionOf(decision, check, observed, at)
+			out.Check = checkOf(check, observed)
+		}
+	} else {
+		out.Triggers = idleTriggers(link)
+	}
+	out.Warnings = append(out.Warnings, lint(link, out)...)
+	return out
+}
+
+// stale says that the HPA was edited after the controller's last sync: its
+// status answers for another spec. Versions before 1.37 do not tell.
+func stale(link chain.Chain) bool {
+	seen := link.HPA.Status.ObservedGeneration
+	return seen != nil && *seen != 0 && *seen < link.HPA.Generation
+}
+
+// decide carries out the sync that the HPA's status tells of.
+func decide(link chain.Chain, version hpa.Version, at moment) (hpa.Decision, hpa.Observed) {
+	observed := hpa.ObservedIn(link.HPA)
+	status, ready := replicasAtSync(link)
+	in := hpa.FromObject(link.HPA, status, ready, version, at.time)
+	in.Slack = at.slack
+	in.Rescales = in.KnownRescales(sizeEvents(link.Events), observed)
+	return hpa.Decide(in), observed
+}
+
+// replicasAtSync bounds what the sync read as status and ready replicas. They
+// are exact where the workload is at rest at the size that the sync saw.
+func replicasAtSync(link chain.Chain) (status, ready hpa.Range) {
+	spec := link.HPA.Status.CurrentReplicas
+	if link.Workload == nil {
+		// The caller reports that it could not be read.
+		return hpa.Exactly(spec), hpa.Range{High: spec}
+	}
+	status = hpa.Range{Low: min(spec, link.Workload.Status), High: max(spec, link.Workload.Status)}
+	atRest := link.Workload.Spec == spec && link.Workload.Status == spec
+	switch {
+	case link.Pods != nil && atRest:
+		ready = hpa.Exactly(chain.Ready(link.Pods))
+	case atRest && link.Workload.Ready != nil && *link.Workload.Ready == spec:
+		ready = hpa.Exactly(spec)
+	default:
+		ready = hpa.Range{High: status.High}
+	}
+	return status, ready
+}
+
+// sizeEvents reads the HPA's rescales from its events; nil stays nil: unknown.
+func sizeEvents(events []corev1.Event) []hpa.SizeEvent {
+	if events == nil {
+		return nil
+	}
+	sizes := []hpa.SizeEvent{}
+	for _, event := range events {
+		if event.Reason != "SuccessfulRescale" {
+			continue
+		}
+		size, reason, ok := hpa.ParseRescale(event.Message)
+		if !ok {
+			continue
+		}
+		sizes = append(sizes, hpa.SizeEvent{Time: eventTime(event), Count: eventCount(event), Size: size, Reason: reason})
+	}
+	return sizes
+}
+
+func eventTime(event corev1.Event) time.Time {
+	switch {
+	case event.Series != nil && !event.Series.LastObservedTime.IsZero():
+		return event.Series.LastObservedTime.Time
+	case !event.LastTimestamp.IsZero():
+		return event.LastTimestamp.Time
+	case !event.EventTime.IsZero():
+		return event.EventTime.Time
+	}
+	return event.CreationTimestamp.Time
+}
+
+func eventCount(event corev1.Event) int32 {
+	if event.Series != nil {
+		return event.Series.Count
+	}
+	return max(event.Count, 1)
+}
+
+func linksOf(link chain.Chain) []record.ChainLink {
+	links := []record.ChainLink{}
+	for _, ref := range link.Links() {
+		links = append(links, record.ChainLink{APIVersion: strings.TrimSuffix(ref.APIVersion, "/"), Kind: ref.Kind, Name: ref.Name})
+	}
+	return links
+}

@@ -1,0 +1,65 @@
+package explain
+
+import (
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+)
+
+// Sources of a moment.
+const (
+	sourceCluster = "cluster"
+	sourceObjects = "objects"
+)
+
+// moment is the time that is explained. The status that was read is that of
+// the controller's last sync, at most one sync period before.
+type moment struct {
+	time   time.Time
+	source string
+	slack  time.Duration
+}
+
+func readNow(now time.Time) moment {
+	return moment{time: now, source: sourceCluster, slack: hpa.DefaultSyncPeriod}
+}
+
+// savedAt takes the newest time that saved objects mention for the moment at
+// which they were read.
+func savedAt(objects chain.Objects) moment {
+	var newest time.Time
+	see := func(t time.Time) {
+		if t.After(newest) {
+			newest = t
+		}
+	}
+	for i := range objects.HPAs {
+		see(hpa.ObservedIn(&objects.HPAs[i]).Newest())
+		see(objects.HPAs[i].CreationTimestamp.Time)
+	}
+	for _, so := range objects.ScaledObjects {
+		if so.Status.LastActiveTime != nil {
+			see(*so.Status.LastActiveTime)
+		}
+	}
+	for _, event := range objects.Events {
+		see(eventTime(event))
+	}
+	for _, workload := range objects.Workloads {
+		if workload.Writer != nil {
+			see(workload.Writer.Time)
+		}
+	}
+	return moment{time: newest, source: sourceObjects, slack: hpa.DefaultSyncPeriod}
+}
+
+func (m moment) record() record.ExplainedMoment {
+	explained := record.ExplainedMoment{Source: m.source, SlackSeconds: m.slack.Seconds()}
+	if !m.time.IsZero() {
+		at := m.time.UTC()
+		explained.Time = &at
+	}
+	return explained
+}

@@ -1,0 +1,114 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/output"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+// render writes the explanation for people. Every line is derived from the
+// document.
+func render(w io.Writer, e record.ScalingExplanation) error {
+	var text strings.Builder
+	for i, chain := range e.Chains {
+		if i > 0 {
+			text.WriteString("\n")
+		}
+		if err := renderChain(&text, e, chain); err != nil {
+			return err
+		}
+	}
+	if len(e.Unread) > 0 {
+		text.WriteString("\nNOT READ\n")
+		for _, unread := range e.Unread {
+			fmt.Fprintf(&text, "  %s\n", failure.Clean(unread.Message))
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.ScalingChain) error {
+	var links []string
+	for _, link := range c.Links {
+		links = append(links, kindText(link.Kind)+" "+failure.Clean(link.Name))
+	}
+	if c.Role != "" {
+		fmt.Fprintf(text, "%s\n", term.Bold(strings.ToUpper(c.Role)))
+	}
+	fmt.Fprintln(text, strings.Join(links, " > "))
+	fmt.Fprintln(text, sizeLine(e, c))
+	if err := renderTriggers(text, c); err != nil {
+		return err
+	}
+	renderDecision(text, c)
+	renderWarnings(text, c.Warnings)
+	return nil
+}
+
+func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
+	line := "size unknown"
+	if c.Replicas.Spec != nil {
+		line = plural(*c.Replicas.Spec, "replica", "replicas")
+	}
+	if c.Replicas.Min != nil && c.Replicas.Max != nil {
+		line += fmt.Sprintf(" (range %d-%d)", *c.Replicas.Min, *c.Replicas.Max)
+	}
+	if status := c.Replicas.Status; status != nil && *status != *c.Replicas.Spec {
+		line += fmt.Sprintf(", %d exist", *status)
+	}
+	if ready := c.Replicas.Ready; ready != nil && c.Replicas.Spec != nil && *ready != *c.Replicas.Spec {
+		line += fmt.Sprintf(", %d ready", *ready)
+	}
+	if change := c.LastChange; change != nil {
+		line += ", last changed " + agoText(e.AsOf.Time, change.Time)
+		if change.By != "" {
+			line += " by " + failure.Clean(change.By)
+		}
+	}
+	return line
+}
+
+func renderTriggers(text *strings.Builder, c record.ScalingChain) error {
+	if len(c.Triggers) == 0 {
+		return nil
+	}
+	table := output.Table{Header: []string{"TRIGGER", "VALUE", "TARGET", "PROPOSES", "", "WHY"}}
+	for _, t := range c.Triggers {
+		wins := ""
+		if t.Winner {
+			wins = term.Bold("wins")
+		}
+		table.Rows = append(table.Rows, []string{
+			output.Cell(triggerName(t)), valueText(t), targetText(t), rangeText(t.Proposes), wins,
+			output.Cell(whyText(t, c.Decision, c.Replicas.Ready)),
+		})
+	}
+	text.WriteString("\n")
+	return table.Write(text, "")
+}
+
+func renderWarnings(text *strings.Builder, findings []record.Finding) {
+	if len(findings) == 0 {
+		return
+	}
+	text.WriteString("\nWARNINGS\n")
+	for _, finding := range findings {
+		mark := term.Caution(finding.Severity)
+		switch finding.Severity {
+		case record.SeverityError:
+			mark = term.Bad(finding.Severity)
+		case record.SeverityInfo:
+			mark = term.Faint(finding.Severity)
+		}
+		fmt.Fprintf(text, "  %s: %s\n", mark, failure.Clean(finding.Message))
+		if finding.Fix != "" {
+			fmt.Fprintf(text, "     fix: %s\n", failure.Clean(finding.Fix))
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+// renderDecision writes the DECISION line and what led to it.
+func renderDecision(text *strings.Builder, c record.ScalingChain) {
+	head, details := headline(c)
+	fmt.Fprintf(text, "\n%s %s\n", term.Bold("DECISION"), head)
+	for _, line := range details {
+		fmt.Fprintf(text, "  %s\n", line)
+	}
+	if c.Decision == nil || c.Check == nil {
+		return
+	}
+	for _, line := range checkLines(c) {
+		fmt.Fprintf(text, "  %s\n", line)
+	}
+}
+
+func headline(c record.ScalingChain) (head string, details []string) {
+	switch c.State {
+	case record.ChainPaused:
+		return "none: the ScaledObject is paused", []string{"KEDA has removed the HPA; the size stays until the pause annotation is removed"}
+	case record.ChainStatic:
+		return "none: nothing scales this workload", []string{"no HPA and no ScaledObject has it as its target; its size is what somebody wrote"}
+	case record.ChainNoHPA:
+		return "none: the ScaledObject has no HPA", []string{"KEDA could not make one; its conditions and events say why"}
+	case record.ChainNotSynced:
+		return "none yet: the HPA controller has not looked at this HPA", nil
+	}
+	d := c.Decision
+	switch hpa.Path(d.Path) {
+	case hpa.Disabled:
+		return "none: the size is 0, and an HPA does not leave it",
+			[]string{"KEDA's own loop adds the first replica when a trigger is above its activation threshold"}
+	case hpa.AboveMax:
+		return fmt.Sprintf("%d -> %s at once: the size is above the maximum", d.From, rangeText(&d.Desired)), nil
+	case hpa.BelowMin:
+		return fmt.Sprintf("%d -> %s at once: the size is below the minimum", d.From, rangeText(&d.Desired)), nil
+	}
+	switch hpa.Blocking(d.Blocking) {
+	case hpa.AllFailed:
+		return fmt.Sprintf("held at %d: no metric could be read", d.From), nil
+	case hpa.DownBlocked:
+		return fmt.Sprintf("held at %d: %s, so no replica is removed", d.From, failedText(c.Triggers)),
+			[]string{fmt.Sprintf("the other metrics ask for %s", rangeText(d.Raw))}
+	}
+	return byMetrics(c)
+}
+
+func failedText(triggers []record.ScalingTrigger) string {
+	var names []string
+	for _, t := range triggers {
+		if t.Reason == string(hpa.MetricFailed) {
+			names = append(names, triggerName(t))
+		}
+	}
+	return strings.Join(names, " and ") + " failed"
+}
+
+// byMetrics is the headline of a sync that got to the end.
+func byMetrics(c record.ScalingChain) (string, []string) {
+	d := c.Decision
+	goal, known := exact(d.Raw)
+	wanted := rangeText(d.Raw)
+	clamped := ""
+	if known && c.Replicas.Max != nil && goal > *c.Replicas.Max {
+		clamped = fmt.Sprintf(": the metrics ask for %d, the maximum is %d", goal, *c.Replicas.Max)
+		goal = *c.Replicas.Max
+	}
+	if known && c.Replicas.Min != nil && goal < max(*c.Replicas.Min, 1) {
+		low := max(*c.Replicas.Min, 1)
+		clamped = fmt.Sprintf(": the metrics ask for %d, the minimum is %d", goal, low)
+		goal = low
+	}
+	if known {
+		wanted = fmt.Sprint(goal)
+	}
+	desired, sure := exact(&d.Desired)
+	if c.Check != nil && c.Check.Compared && c.Check.Agrees {
+		desired, sure = c.Check.DesiredReplicas, true
+	}
+	steps := stepLines(d, known && goal == d.From)
+	switch {
+	case d.Raw == nil || !sure:
+		return fmt.Sprintf("%d -> %s, bounds only", d.From, rangeText(&d.Desired)), append(steps, hiddenLine(d)...)
+	case desired == d.From && known && goal == d.From:
+		return fmt.Sprintf("stay at %d%s", d.From, clamped), steps
+	case desired == d.From:
+		return fmt.Sprintf("%d -> %s, waiting%s", d.From, wanted, clamped), steps
+	case known && goal == desired:
+		return fmt.Sprintf("%d -> %d%s", d.From, desired, clamped), steps
+	}
+	return fmt.Sprintf("%d -> %s, now %d%s", d.From, wanted, desired, clamped), steps
+}
+
+func hiddenLine(d *record.ScalingDecision) []string {
+	if len(d.HiddenInputs) == 0 {
+		return nil
+	}
+	return []string{"hidden         " + strings.Join(d.HiddenInputs, "; ")}
+}
+
+// stepLines tells of stabilization and limits as far as they matter.
+func stepLines(d *record.ScalingDecision, quiet bool) []string {
+	var lines []string
+	if s := d.Stabilization; s != nil && s.Applied != nil && *s.Applied {
+		release := ""
+		if s.ReleasedBy != nil {
+			release = ", until " + clockText(*s.ReleasedBy) + " at the latest"
+		}
+		switch hpa.AbleReason(s.Reason) {
+		case hpa.ScaleUpStabilized:
+			lines = append(lines, fmt.Sprintf("stabilization  scale-up window %gs: its lowest proposal is %s%s", s.UpWindowSeconds, heldText(d, "or less"), release))
+		case hpa.ScaleDownStabilized:
+			lines = append(lines, fmt.Sprintf("stabilization  scale-down window %gs: its highest proposal is %s%s", s.DownWindowSeconds, heldText(d, "or more"), release))
+		}
+	}
+	if r := d.RateLimit; r != nil && r.Allows != nil && !quiet {
+		lines = append(lines, fmt.Sprintf("rate limit     %s allows %s", r.Policy, rangeText(r.Allows)))
+	}
+	return lines
+}
+
+// heldText is the proposal that holds the size. A size that is held where it is
+// gives a bound only: the proposal may lie beyond it.
+func heldText(d *record.ScalingDecision, beyond string) string {
+	held, known := exact(&d.Stabilization.Result)
+	if known && held == d.From {
+		return fmt.Sprintf("%d %s", held, beyond)
+	}
+	return rangeText(&d.Stabilization.Result)
+}
+
+func checkLines(c record.ScalingChain) []string {
+	check := c.Check
+	switch {
+	case !check.Compared:
+		return []string{"not compared with the controller: its last sync left no size (" + nonEmpty(check.AbleToScale, check.ScalingActive) + ")"}
+	case !check.Agrees:
+		lines := []string{}
+		for _, d := range check.Disagreements {
+			lines = append(lines, term.Bad("disagrees")+fmt.Sprintf(" with the controller on %s: %s here, %s there", d.What, d.Model, d.Controller))
+		}
+		return lines
+	case hpa.Blocking(c.Decision.Blocking) == hpa.AllFailed, hpa.Blocking(c.Decision.Blocking) == hpa.DownBlocked:
+		return []string{fmt.Sprintf("%s with the controller: %s", term.Good("agrees"), check.ScalingActive)}
+	}
+	reasons := check.AbleToScale
+	if check.ScalingLimited != "" && check.ScalingLimited != string(hpa.DesiredWithinRange) {
+		reasons += ", " + check.ScalingLimited
+	}
+	line := fmt.Sprintf("%s with the controller: desiredReplicas %d, %s", term.Good("agrees"), check.DesiredReplicas, reasons)
+	if !c.Decision.Exact {
+		line += fmt.Sprintf(" (the model alone: %s, for want of %s)", rangeText(&c.Decision.Desired), strings.Join(c.Decision.HiddenInputs, " and "))
+	}
+	return []string{line}
+}
+
+func nonEmpty(texts ...string) string {
+	var given []string
+	for _, text := range texts {
+		if text != "" {
+			given = append(given, text)
+		}
+	}
+	if len(given) == 0 {
+		return "no conditions"
+	}
+	return strings.Join(given, ", ")
+}

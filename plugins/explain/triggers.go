@@ -1,0 +1,117 @@
+package explain
+
+import (
+	"math"
+	"slices"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
+)
+
+// triggersOf turns each metric's proposal into an entry of the document.
+func triggersOf(link chain.Chain, decision hpa.Decision, check hpa.Check) []record.ScalingTrigger {
+	triggers := []record.ScalingTrigger{}
+	for i, proposal := range decision.Proposals {
+		trigger := triggerOf(proposal)
+		trigger.Winner = i == check.Winner
+		identify(&trigger, link.ScaledObject, proposal.Metric)
+		triggers = append(triggers, trigger)
+	}
+	return triggers
+}
+
+func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
+	metric := proposal.Metric
+	trigger := record.ScalingTrigger{
+		Label:       metric.Name,
+		Metric:      metric.Name,
+		MetricType:  string(metric.Type),
+		TargetType:  string(metric.Target),
+		Target:      float64(metric.TargetMilli) / 1000,
+		Utilization: metric.Seen.Utilization,
+		ValueLow:    units(proposal.TotalLow),
+		ValueHigh:   units(proposal.TotalHigh),
+		AddsAt:      units(proposal.Edges.Add),
+		RemovesAt:   units(proposal.Edges.Remove),
+		Reason:      string(proposal.Reason),
+		Failure:     metric.Seen.Reason,
+	}
+	if metric.Target == hpa.Utilization {
+		trigger.Target = float64(metric.TargetMilli)
+	}
+	// A status of a replica count of zero shows the smallest number there is.
+	if metric.Seen.Average != nil && *metric.Seen.Average >= 0 {
+		trigger.AverageShown = units(metric.Seen.Average)
+	}
+	if !math.IsNaN(proposal.Ratio) && !math.IsInf(proposal.Ratio, 0) {
+		ratio := proposal.Ratio
+		trigger.Ratio = &ratio
+	}
+	if proposal.TotalHigh != nil {
+		trigger.Proposes = optionalRange(proposal.Count)
+	}
+	return trigger
+}
+
+func units(milli *int64) *float64 {
+	if milli == nil {
+		return nil
+	}
+	value := float64(*milli) / 1000
+	return &value
+}
+
+// identify finds the ScaledObject's trigger behind a metric.
+func identify(trigger *record.ScalingTrigger, so *keda.ScaledObject, metric hpa.Metric) {
+	if so == nil {
+		return
+	}
+	index := -1
+	if metric.Type == hpa.External {
+		index = so.TriggerOf(metric.Name)
+	} else {
+		index = slices.IndexFunc(so.Spec.Triggers, func(t keda.Trigger) bool {
+			return t.IsResource() && t.Type == metric.Name && t.Metadata["containerName"] == metric.Container
+		})
+	}
+	if health, known := so.Status.Health[metric.Name]; known {
+		trigger.Failures = health.NumberOfFailures
+	}
+	if activity, known := so.Status.TriggersActivity[metric.Name]; known {
+		active := activity.IsActive
+		trigger.Active = &active
+	}
+	if index >= 0 {
+		source := so.Spec.Triggers[index]
+		trigger.Index, trigger.Name, trigger.Type, trigger.Label = &index, source.Name, source.Type, source.Label()
+	}
+}
+
+// idleTriggers lists the triggers of a ScaledObject without an HPA: nothing
+// evaluates them now.
+func idleTriggers(link chain.Chain) []record.ScalingTrigger {
+	triggers := []record.ScalingTrigger{}
+	if link.ScaledObject == nil {
+		return triggers
+	}
+	for i, source := range link.ScaledObject.Spec.Triggers {
+		trigger := record.ScalingTrigger{
+			Index: &i, Name: source.Name, Label: source.Label(), Type: source.Type,
+			Metric: source.MetricName(i), MetricType: string(hpa.External), TargetType: source.MetricType,
+			Reason: string(hpa.NotSeen),
+		}
+		if source.PerReplica() {
+			trigger.TargetType = string(hpa.AverageValue)
+		}
+		if source.IsResource() {
+			trigger.Metric, trigger.MetricType = source.Type, string(hpa.Resource)
+		}
+		if milli, ok := source.Threshold(); ok {
+			trigger.Target = float64(milli) / 1000
+		}
+		triggers = append(triggers, trigger)
+	}
+	return triggers
+}

@@ -1,0 +1,173 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+)
+
+// number is a value for people: whole from 1000 on, else up to three decimals.
+func number(value float64) string {
+	if math.Abs(value) >= 1000 {
+		return strconv.FormatFloat(value, 'f', 0, 64)
+	}
+	text := strconv.FormatFloat(value, 'f', 3, 64)
+	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")
+}
+
+// short is a value with three significant digits.
+func short(value float64) string {
+	digits := 2
+	switch size := math.Abs(value); {
+	case size >= 100:
+		digits = 0
+	case size >= 10:
+		digits = 1
+	case size < 0.1 && size > 0:
+		digits = 3
+	}
+	return strconv.FormatFloat(value, 'f', digits, 64)
+}
+
+func triggerName(t record.ScalingTrigger) string {
+	if t.Index == nil {
+		return t.Label
+	}
+	return fmt.Sprintf("s%d %s", *t.Index, t.Label)
+}
+
+func valueText(t record.ScalingTrigger) string {
+	switch {
+	case t.Utilization != nil:
+		return fmt.Sprintf("%d%%", *t.Utilization)
+	case t.ValueLow == nil && t.AverageShown != nil:
+		return short(*t.AverageShown)
+	case t.ValueLow == nil:
+		return "-"
+	case short(*t.ValueLow) == short(*t.ValueHigh):
+		return short(*t.ValueHigh)
+	}
+	// Only the average is shown, rounded up: the total is at most this.
+	return "~" + short(*t.ValueHigh)
+}
+
+func targetText(t record.ScalingTrigger) string {
+	switch hpa.TargetType(t.TargetType) {
+	case hpa.Utilization:
+		return number(t.Target) + "% of request"
+	case hpa.Value:
+		return number(t.Target) + " in all"
+	}
+	return number(t.Target) + " per replica"
+}
+
+func rangeText(r *record.CountRange) string {
+	switch {
+	case r == nil:
+		return "?"
+	case r.High == nil:
+		return fmt.Sprintf("%d or more", r.Low)
+	case *r.High == r.Low:
+		return strconv.Itoa(int(r.Low))
+	}
+	return fmt.Sprintf("%d-%d", r.Low, *r.High)
+}
+
+func exact(r *record.CountRange) (int32, bool) {
+	if r == nil || r.High == nil || *r.High != r.Low {
+		return 0, false
+	}
+	return r.Low, true
+}
+
+// whyText says how a proposal came about, and what would change it.
+func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) string {
+	switch hpa.ProposalReason(t.Reason) {
+	case hpa.MetricFailed:
+		return "failed: " + t.Failure
+	case hpa.NotSeen:
+		return "no value was seen"
+	case hpa.NotModelled:
+		return "not modelled: it depends on samples of each pod"
+	case hpa.NoReplicas:
+		return "there is no replica to take an average of"
+	case hpa.WithinTolerance:
+		tolerance := 0.0
+		if d != nil {
+			tolerance = d.ToleranceUp
+			if t.Ratio != nil && *t.Ratio < 1 {
+				tolerance = d.ToleranceDown
+			}
+		}
+		ratio := 1.0
+		if t.Ratio != nil {
+			ratio = *t.Ratio
+		}
+		return fmt.Sprintf("ratio %.2f is within the %s%% tolerance%s", ratio, number(tolerance*100), edgeText(t))
+	}
+	if t.TargetType == string(hpa.Value) {
+		pods := "ready pods"
+		if ready != nil {
+			pods = fmt.Sprintf("%d ready", *ready)
+		}
+		return fmt.Sprintf("ceil(%s / %s x %s)%s", valueText(t), number(t.Target), pods, edgeText(t))
+	}
+	return fmt.Sprintf("ceil(%s / %s)%s", valueText(t), number(t.Target), edgeText(t))
+}
+
+// edgeText names the next value at which this trigger alone changes the size.
+func edgeText(t record.ScalingTrigger) string {
+	var parts []string
+	if t.AddsAt != nil && (t.ValueHigh == nil || *t.ValueHigh < *t.AddsAt) {
+		// Totals are in thousandths: above the one before it.
+		parts = append(parts, "acts above "+number(*t.AddsAt-0.001))
+	}
+	if t.RemovesAt != nil && t.ValueLow != nil && *t.ValueLow > *t.RemovesAt {
+		parts = append(parts, "removes from "+number(*t.RemovesAt)+" down")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(parts, ", ")
+}
+
+// agoText is how long before the moment something was.
+func agoText(at *time.Time, then time.Time) string {
+	if at == nil {
+		return "at " + then.UTC().Format(time.RFC3339)
+	}
+	switch d := at.Sub(then); {
+	case d < 0:
+		return "at " + then.UTC().Format(time.RFC3339)
+	case d < 2*time.Minute:
+		return fmt.Sprintf("%ds ago", int(d.Seconds()))
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%dm ago", int(d.Minutes()))
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh ago", int(d.Hours()))
+	default:
+		return fmt.Sprintf("%dd ago", int(d.Hours()/24))
+	}
+}
+
+func clockText(t time.Time) string { return t.UTC().Format("15:04:05") + "Z" }
+
+// kindText spells the kinds that appear often as people say them.
+func kindText(kind string) string {
+	if kind == "HorizontalPodAutoscaler" {
+		return "HPA"
+	}
+	return kind
+}
+
+func plural(n int32, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}

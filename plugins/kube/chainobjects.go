@@ -1,0 +1,155 @@
+package kube
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
+)
+
+// AddToChains puts an object of any kind where it belongs in objects. Kinds
+// that no chain is made of are kept as owners only.
+func AddToChains(objects *chain.Objects, object *unstructured.Unstructured) error {
+	group := object.GroupVersionKind().Group
+	switch kind := object.GetKind(); {
+	case kind == "HorizontalPodAutoscaler" && group == "autoscaling":
+		var hpa autoscalingv2.HorizontalPodAutoscaler
+		if err := convert(object, &hpa); err != nil {
+			return err
+		}
+		objects.HPAs = append(objects.HPAs, hpa)
+	case kind == "ScaledObject" && group == "keda.sh":
+		so, err := keda.Parse(object.Object)
+		if err != nil {
+			return fmt.Errorf("%w (%s)", err, object.GetName())
+		}
+		objects.ScaledObjects = append(objects.ScaledObjects, so)
+	case kind == "Pod" && group == "":
+		var pod corev1.Pod
+		if err := convert(object, &pod); err != nil {
+			return err
+		}
+		objects.Pods = append(objects.Pods, pod)
+	case kind == "Event" && group == "":
+		var event corev1.Event
+		if err := convert(object, &event); err != nil {
+			return err
+		}
+		objects.Events = append(objects.Events, event)
+	case hasReplicas(object):
+		objects.Workloads = append(objects.Workloads, WorkloadOf(object))
+	default:
+		objects.Owners = append(objects.Owners, ownedOf(object))
+	}
+	return nil
+}
+
+func convert(object *unstructured.Unstructured, into any) error {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into); err != nil {
+		return fmt.Errorf("read %s %s: %w", strings.ToLower(object.GetKind()), object.GetName(), err)
+	}
+	return nil
+}
+
+// hasReplicas tells a workload from an owner: what can be scaled has
+// spec.replicas. An InferenceService has none, an LLMInferenceService may.
+func hasReplicas(object *unstructured.Unstructured) bool {
+	if object.GroupVersionKind().Group == "serving.kserve.io" {
+		return false
+	}
+	_, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	return found && err == nil
+}
+
+func ownedOf(object *unstructured.Unstructured) chain.Owned {
+	owned := chain.Owned{Ref: chain.Ref{
+		APIVersion: object.GetAPIVersion(),
+		Kind:       object.GetKind(),
+		Namespace:  object.GetNamespace(),
+		Name:       object.GetName(),
+		UID:        string(object.GetUID()),
+	}}
+	if owner := metav1.GetControllerOfNoCopy(object); owner != nil {
+		owned.Controller = &chain.Ref{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: object.GetNamespace(), Name: owner.Name, UID: string(owner.UID)}
+	}
+	return owned
+}
+
+// WorkloadOf reads a scale target that keeps its counts where Deployments do.
+func WorkloadOf(object *unstructured.Unstructured) chain.Workload {
+	workload := chain.Workload{
+		Owned:    ownedOf(object),
+		Spec:     number(object, "spec", "replicas"),
+		Status:   number(object, "status", "replicas"),
+		Role:     roleOf(object),
+		Selector: selectorOf(object),
+		Writer:   replicasWriter(object.GetManagedFields()),
+	}
+	if ready := number(object, "status", "readyReplicas"); ready > 0 || workload.Status == 0 {
+		workload.Ready = &ready
+	}
+	return workload
+}
+
+func number(object *unstructured.Unstructured, path ...string) int32 {
+	n, _, err := unstructured.NestedInt64(object.Object, path...)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// roleOf reads the role that KServe gives the parts of a disaggregated
+// service; a service of one part has the role "both", which is none here.
+func roleOf(object *unstructured.Unstructured) string {
+	switch role := object.GetLabels()["llm-d.ai/role"]; role {
+	case "decode", "prefill":
+		return role
+	}
+	return ""
+}
+
+func selectorOf(object *unstructured.Unstructured) string {
+	content, found, err := unstructured.NestedMap(object.Object, "spec", "selector")
+	if !found || err != nil {
+		text, _, _ := unstructured.NestedString(object.Object, "status", "selector")
+		return text
+	}
+	var selector metav1.LabelSelector
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, &selector); err != nil {
+		return ""
+	}
+	return metav1.FormatLabelSelector(&selector)
+}
+
+// replicasWriter finds the newest entry of managedFields that owns
+// spec.replicas. A write through the scale subresource is the HPA's or KEDA's.
+func replicasWriter(entries []metav1.ManagedFieldsEntry) *chain.Writer {
+	var writer *chain.Writer
+	for _, entry := range entries {
+		if entry.FieldsV1 == nil || entry.Time == nil || entry.Subresource == "status" {
+			continue
+		}
+		var fields struct {
+			Spec map[string]json.RawMessage `json:"f:spec"`
+		}
+		if err := json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields); err != nil {
+			continue
+		}
+		if _, owns := fields.Spec["f:replicas"]; !owns {
+			continue
+		}
+		if writer == nil || entry.Time.After(writer.Time) {
+			writer = &chain.Writer{Manager: entry.Manager, Subresource: entry.Subresource, Time: entry.Time.Time}
+		}
+	}
+	return writer
+}
