@@ -108,7 +108,7 @@ func (t trigger) threshold(levels []level, plan record.Rate, tolerance float64) 
 		proposal.Withheld = reason
 		return proposal
 	}
-	proposal.How = fmt.Sprintf("the signal at the planned load, between %s and %s, over the tolerance", below.at(), above.at())
+	proposal.How = fmt.Sprintf("the signal at the planned load, between %s and %s, less the tolerance", below.at(), above.at())
 	floored := t.name == record.TriggerWaiting && acts < queueFloor
 	switch {
 	case floored:
