@@ -109,8 +109,11 @@ func (t Tools) Env(env []string) []string {
 	return out
 }
 
-// Lookup returns the path of a program.
+// Lookup returns the path of a program; a name with a slash is one.
 func (t Tools) Lookup(name string) (string, error) {
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
 	for _, dir := range filepath.SplitList(t.Path) {
 		if path := filepath.Join(dir, name); isFile(path) {
 			return path, nil

@@ -31,6 +31,13 @@ const (
 	MetricsAddress = "127.0.0.1:18080"
 )
 
+// Namespace returns the namespace that the others are in.
+func Namespace() []*unstructured.Unstructured {
+	return []*unstructured.Unstructured{{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": namespace},
+	}}}
+}
+
 // Objects returns KEDA's API objects, with the certificate authority filled in
 // where the API server must know it.
 func Objects(c *kube.Cluster) (crds, others []*unstructured.Unstructured, err error) {
