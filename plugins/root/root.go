@@ -61,6 +61,8 @@ func New(streams *term.Streams, version string) *cobra.Command {
 	factory := kube.NewFactory(version, warnings{streams})
 	color := colorFlag{mode: term.ColorAuto, apply: streams.SetColor}
 
+	// The steps of the loop are listed in their order, not by the alphabet.
+	cobra.EnableCommandSorting = false
 	cmd := &cobra.Command{
 		Use:   Name,
 		Short: "Capacity engineering for LLM inference on Kubernetes",
@@ -98,10 +100,43 @@ thresholds, and explain every scaling decision.`,
 	cmd.PersistentFlags().Var(&color, "color", "use colour: "+strings.Join(term.ColorModes(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("color", cobra.FixedCompletions(term.ColorModes(), cobra.ShellCompDirectiveNoFileComp))
 
-	add(cmd, groupLoop, loopCommands(factory, streams)...)
+	add(cmd, groupLoop, loopCommands(factory, streams, version)...)
 	add(cmd, groupWhy, whyCommands(factory, streams)...)
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "{{if not .HasParent}}\n" + exitCodes + "\n{{end}}")
+	cmd.AddCommand(optionsCommand(cmd))
+	cmd.SetUsageTemplate(usageTemplate(cmd.UsageTemplate()))
 	return cmd
+}
+
+// usageTemplate shortens cobra's: the twenty flags of a kubeconfig would bury
+// those of the command, so they have a page of their own, as in kubectl.
+func usageTemplate(template string) string {
+	const inherited = "{{if .HasAvailableInheritedFlags}}"
+	const own = "{{if .HasAvailableLocalFlags}}"
+	before, rest, found := strings.Cut(template, inherited)
+	_, after, closed := strings.Cut(rest, "{{end}}")
+	if !found || !closed {
+		return template
+	}
+	before = strings.Replace(before, own, "{{if and .HasParent .HasAvailableLocalFlags}}", 1)
+	return before + after + `
+Use "kubectl ` + Name + ` options" for the flags that all commands have, such as -n and --context.
+{{if not .HasParent}}
+` + exitCodes + `
+{{end}}`
+}
+
+// optionsCommand lists the flags that all commands have.
+func optionsCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "options",
+		Short:   "List the flags that all commands have",
+		GroupID: groupHelp,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "Flags that all commands have:\n\n%s", root.PersistentFlags().FlagUsages())
+			return err
+		},
+	}
 }
 
 func add(parent *cobra.Command, group string, commands ...*cobra.Command) {

@@ -1,0 +1,90 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/bench"
+	"github.com/kubectl-inference/kubectl-inference/jobs/cluster"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+)
+
+// ReportKey is the key of the report in its ConfigMap.
+const ReportKey = "report.json"
+
+// ReportName is the ConfigMap that holds the report of a run.
+func ReportName(run string) string { return "inference-bench-" + run }
+
+// saveTime is how long a report may take to save after the run was stopped.
+const saveTime = 20 * time.Second
+
+// BenchEnd is the result of bench's Job: the report itself is in a ConfigMap.
+type BenchEnd struct {
+	Run       string `json:"run"`
+	ConfigMap string `json:"config_map"`
+}
+
+func runBench(ctx context.Context, process Process, data []byte, emit func(record.Event)) (any, error) {
+	plan, err := decode[record.BenchPlan](data, record.KindBenchPlan)
+	if err != nil {
+		return nil, err
+	}
+	pod, ok := cluster.Here(process.Getenv)
+	if !ok {
+		return nil, failure.New(failure.Usage, "start it with `kubectl inference bench`", "save report: this is not a Job of the plugin")
+	}
+	config, err := cluster.Config()
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	report, err := bench.Run(ctx, plan, bench.Deps{Emit: emit, Getenv: process.Getenv, ToolVersion: process.Version, Cgroup: cgroup()})
+	if len(report.Cases) == 0 {
+		return nil, err
+	}
+	// What was measured is kept although the run failed or was stopped.
+	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
+	defer cancel()
+	end := BenchEnd{Run: plan.Run, ConfigMap: ReportName(plan.Run)}
+	if saveErr := cluster.Save(saving, client, pod, end.ConfigMap, ReportKey, report, false); saveErr != nil {
+		return nil, failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/bench | kubectl apply -f -`", "keep the report: %w", saveErr)
+	}
+	return end, err
+}
+
+// LocalBench runs a bench here and returns the report, which is there also when
+// a case failed.
+func LocalBench(ctx context.Context, getenv func(string) string, version string, data []byte, records io.Writer, emit func(record.Event)) (json.RawMessage, error) {
+	plan, err := decode[record.BenchPlan](data, record.KindBenchPlan)
+	if err != nil {
+		return nil, err
+	}
+	report, err := bench.Run(ctx, plan, bench.Deps{Emit: emit, Getenv: getenv, ToolVersion: version, Records: records, Cgroup: cgroup()})
+	if len(report.Cases) == 0 {
+		return nil, err
+	}
+	result, encodeErr := record.Encode(report)
+	if encodeErr != nil {
+		return nil, encodeErr
+	}
+	return result, err
+}
+
+// cgroup is the process's own cgroup where it has a namespace of its own, as in
+// a pod under cgroup v2; elsewhere throttling stays unknown.
+func cgroup() fs.FS {
+	if _, err := os.Stat("/sys/fs/cgroup/cpu.stat"); err != nil {
+		return nil
+	}
+	return os.DirFS("/sys/fs/cgroup")
+}

@@ -1,0 +1,36 @@
+package store
+
+import (
+	"errors"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+)
+
+// Explain makes of a store's error the one that a user meets: its kind and what
+// mends it. Other errors pass as they are.
+func Explain(err error) error {
+	var problem *Error
+	if !errors.As(err, &problem) {
+		return err
+	}
+	kind, hint := failure.Failed, ""
+	switch problem.Cause {
+	case NoBucket:
+		kind, hint = failure.NotFound, "create the bucket "+problem.Bucket+", or correct its name"
+	case NoObject:
+		kind = failure.NotFound
+	case Denied:
+		kind, hint = failure.Denied, "allow "+problem.Action+" for these credentials on the bucket and its prefix"
+	case BadCredentials:
+		kind, hint = failure.Denied, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the ServiceAccount"
+	case ClockSkew:
+		kind, hint = failure.Usage, "set this machine's clock"
+	case Misconfigured:
+		kind, hint = failure.Usage, "check the AWS settings in the environment"
+	case Unreachable:
+		kind, hint = failure.Unreachable, "check the S3 endpoint, DNS, and HTTPS_PROXY and NO_PROXY"
+	case Mismatch:
+		hint = "the network between this program and the store damages data; run it again"
+	}
+	return failure.New(kind, hint, "%w", problem)
+}

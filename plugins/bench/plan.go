@@ -1,0 +1,100 @@
+package bench
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+)
+
+// place is where a target answers and where its own series are.
+type place struct {
+	url        string
+	prometheus string
+	namespace  string
+	podRegex   string
+}
+
+// required are the signals without which a case with Prometheus is not valid.
+var required = []string{record.SignalWaiting, record.SignalRunning, record.SignalKVCacheUsage}
+
+// plan turns the flags and the place into the document that decides what runs.
+func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
+	slos, err := parseSLOs(o.slos)
+	if err != nil {
+		return record.BenchPlan{}, err
+	}
+	plan := record.BenchPlan{
+		TypeMeta:      record.Meta(record.KindBenchPlan),
+		Run:           o.runName(now),
+		Target:        record.BenchTarget{URL: at.url, API: o.api, Model: o.model, Insecure: o.insecure},
+		Cases:         cases(o.prompts, o.outputs, o.concurrency),
+		WarmupSeconds: o.warmup.Seconds(), DurationSeconds: o.duration.Seconds(), RequestTimeoutSeconds: o.requestTime.Seconds(),
+		Stream: o.stream, Seed: o.seed, SLOs: slos, MaxErrorRate: o.errorRate,
+	}
+	if o.apiSecret != "" || o.local {
+		plan.Target.APIKeyEnv = keyAPI
+	}
+	if at.prometheus != "" {
+		plan.Prometheus = &record.BenchPrometheus{URL: at.prometheus, Namespace: at.namespace, PodRegex: at.podRegex,
+			ScrapeLagSeconds: o.scrapeLag.Seconds(), Required: required}
+	}
+	return plan, plan.Validate()
+}
+
+// cases is the matrix of shapes and loads, in the order in which they run.
+func cases(prompts, outputs, concurrency []int) []record.BenchCase {
+	matrix := []record.BenchCase{}
+	for _, prompt := range prompts {
+		for _, output := range outputs {
+			for _, load := range concurrency {
+				matrix = append(matrix, record.BenchCase{
+					Name:         fmt.Sprintf("%d-%d-c%d", prompt, output, load),
+					PromptTokens: prompt, OutputTokens: output, Concurrency: load,
+				})
+			}
+		}
+	}
+	return matrix
+}
+
+var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
+
+func (o *options) runName(now time.Time) string {
+	if o.name != "" {
+		return o.name
+	}
+	base := "url"
+	if len(o.target) > 0 {
+		parts := strings.Split(o.target[len(o.target)-1], "/")
+		base = strings.Trim(unfit.ReplaceAllString(strings.ToLower(parts[len(parts)-1]), "-"), "-")
+	}
+	return strings.TrimRight(base[:min(len(base), 30)], "-") + "-" + now.UTC().Format("20060102-150405")
+}
+
+var sloPattern = regexp.MustCompile(`^p(\d{1,2}(?:\.\d+)?)_(ttft|tpot|e2e|max_stall)=(.+)$`)
+
+// parseSLOs reads objectives such as p99_e2e=30s.
+func parseSLOs(texts []string) ([]record.BenchSLO, error) {
+	slos := []record.BenchSLO{}
+	for _, text := range texts {
+		match := sloPattern.FindStringSubmatch(text)
+		if match == nil {
+			return nil, failure.New(failure.Usage, "write it as p99_e2e=30s; the metrics are ttft, tpot, e2e and max_stall", "read --slo: %q is not an objective", text)
+		}
+		limit, err := time.ParseDuration(match[3])
+		if err != nil {
+			return nil, failure.New(failure.Usage, "write the limit as 30s or 250ms", "read --slo %q: %w", text, err)
+		}
+		percentile, err := strconv.ParseFloat(match[1], 64)
+		if err != nil {
+			return nil, failure.New(failure.Usage, "", "read --slo %q: %w", text, err)
+		}
+		slos = append(slos, record.BenchSLO{Metric: match[2], Percentile: percentile, MaxSeconds: limit.Seconds()})
+	}
+	return slos, nil
+}

@@ -1,0 +1,123 @@
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/runner"
+	"github.com/kubectl-inference/kubectl-inference/plugins/jobrun"
+	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+)
+
+func (o *options) run(ctx context.Context) error {
+	at, err := o.locate(ctx)
+	if err != nil {
+		return err
+	}
+	plan, err := o.plan(at, time.Now())
+	if err != nil {
+		return err
+	}
+	if o.dryRun {
+		return o.out.Print(o.streams.Out, plan, func(w io.Writer) error { return renderPlan(w, plan) })
+	}
+	o.streams.Say("%d cases, about %s", len(plan.Cases), time.Duration(plan.TotalSeconds()*float64(time.Second)).Round(time.Second))
+	if o.local {
+		return o.runLocal(ctx, plan)
+	}
+	namespace, err := o.factory.Namespace()
+	if err != nil {
+		return err
+	}
+	spec := jobrun.Spec{Command: "bench", Run: plan.Run, Namespace: namespace, Plan: plan, CallsAPI: true}
+	if o.apiSecret != "" {
+		spec.SecretEnv = []jobrun.SecretEnv{{Name: keyAPI, Secret: o.apiSecret, Key: keyAPI}}
+	}
+	o.job.Apply(&spec)
+	event, err := o.job.Run(ctx, o.factory, o.streams, spec, false)
+	// A run whose objective was missed has a report all the same.
+	if event == nil || (err != nil && failure.KindOf(err) != failure.Differs) {
+		return err
+	}
+	report, reportErr := o.report(ctx, plan.Run)
+	if reportErr != nil {
+		return errors.Join(err, reportErr)
+	}
+	if printErr := o.out.Print(o.streams.Out, report, writer(report)); printErr != nil {
+		return printErr
+	}
+	return err
+}
+
+func (o *options) runLocal(ctx context.Context, plan record.BenchPlan) error {
+	data, err := json.Marshal(plan)
+	if err != nil {
+		return err
+	}
+	var records io.Writer = io.Discard
+	if o.records != "" {
+		file, err := os.Create(o.records)
+		if err != nil {
+			return failure.New(failure.Usage, "", "write --records: %w", err)
+		}
+		defer file.Close()
+		records = file
+	}
+	view := jobrun.NewView(o.streams)
+	result, err := runner.LocalBench(ctx, o.streams.Env, o.version, data, records, view.Event)
+	view.Close()
+	if len(result) == 0 {
+		return err
+	}
+	var report record.BenchReport
+	if decodeErr := record.Decode(result, record.KindBenchReport, &report); decodeErr != nil {
+		return errors.Join(err, decodeErr)
+	}
+	if printErr := o.out.Print(o.streams.Out, report, writer(report)); printErr != nil {
+		return printErr
+	}
+	return err
+}
+
+// fetch prints the report of the run that event is the end of.
+func (o *options) fetch(ctx context.Context, event record.Event) error {
+	var end struct {
+		Run string `json:"run"`
+	}
+	if err := json.Unmarshal(event.Result, &end); err != nil {
+		return fmt.Errorf("read the run's result: %w", err)
+	}
+	report, err := o.report(ctx, end.Run)
+	if err != nil {
+		return err
+	}
+	return o.out.Print(o.streams.Out, report, writer(report))
+}
+
+// report reads the report that a run saved.
+func (o *options) report(ctx context.Context, run string) (record.BenchReport, error) {
+	namespace, err := o.factory.Namespace()
+	if err != nil {
+		return record.BenchReport{}, err
+	}
+	client, err := o.factory.Clientset()
+	if err != nil {
+		return record.BenchReport{}, err
+	}
+	name := runner.ReportName(run)
+	saved, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return record.BenchReport{}, kube.Explain(err, "read the report of run %s: get configmap %s/%s", run, namespace, name)
+	}
+	var report record.BenchReport
+	return report, record.Decode([]byte(saved.Data[runner.ReportKey]), record.KindBenchReport, &report)
+}

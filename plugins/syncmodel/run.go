@@ -1,0 +1,104 @@
+package syncmodel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/runner"
+	"github.com/kubectl-inference/kubectl-inference/plugins/jobrun"
+	"github.com/kubectl-inference/kubectl-inference/plugins/output"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+func (o *options) run(ctx context.Context) error {
+	if o.local {
+		return o.runLocal(ctx)
+	}
+	namespace, err := o.factory.Namespace()
+	if err != nil {
+		return err
+	}
+	spec := jobrun.Spec{Command: "sync", Run: runName(o.plan), Namespace: namespace, Plan: o.plan, SecretEnv: o.store.SecretEnv(), Retries: 3}
+	if o.hubSecret != "" {
+		spec.SecretEnv = append(spec.SecretEnv, jobrun.SecretEnv{Name: keyToken, Secret: o.hubSecret, Key: keyToken})
+	}
+	o.job.Apply(&spec)
+	event, err := o.job.Run(ctx, o.factory, o.streams, spec, true)
+	if err != nil || event == nil {
+		return err
+	}
+	return o.show(event.Result)
+}
+
+func (o *options) runLocal(ctx context.Context) error {
+	plan, err := json.Marshal(o.plan)
+	if err != nil {
+		return err
+	}
+	view := jobrun.NewView(o.streams)
+	result, err := runner.LocalSync(ctx, o.streams.Env, o.version, plan, view.Event)
+	view.Close()
+	if err != nil {
+		return err
+	}
+	return o.show(result)
+}
+
+// show prints the result of a sync.
+func (o *options) show(data json.RawMessage) error {
+	var result record.SyncResult
+	if err := record.Decode(data, record.KindSyncResult, &result); err != nil {
+		return failure.Wrap(err, "read the sync's result")
+	}
+	return o.out.Print(o.streams.Out, result, func(w io.Writer) error { return render(w, result) })
+}
+
+func render(w io.Writer, result record.SyncResult) error {
+	var text strings.Builder
+	size := func(count record.FileCount) string {
+		return fmt.Sprintf("%d files, %s", count.Files, humanize.IBytes(uint64(count.Bytes)))
+	}
+	revision := result.Revision
+	if result.RequestedRevision != result.Revision {
+		revision += " (" + output.Cell(result.RequestedRevision) + ")"
+	}
+	fmt.Fprintf(&text, "model      %s\nrevision   %s\nlocation   %s\n", output.Cell(result.Repo), revision, term.Bold(output.Cell(result.Location)))
+	uploaded := "uploaded"
+	if result.DryRun {
+		uploaded = "to upload"
+	}
+	fmt.Fprintf(&text, "planned    %s\n%-10s %s\npresent    %s\n", size(result.Total), uploaded, size(result.Uploaded), size(result.Present))
+	if result.Skipped.Files > 0 {
+		fmt.Fprintf(&text, "left out   %s\n", size(result.Skipped))
+	}
+	if result.DryRun {
+		table := output.Table{Header: []string{"ACTION", "SIZE", "FILE", "WHY"}, Right: []int{1}}
+		for _, file := range result.Files {
+			table.Rows = append(table.Rows, []string{file.Action, humanize.IBytes(uint64(file.Size)), output.Cell(file.Path), output.Cell(file.Reason)})
+		}
+		text.WriteString("\n")
+		if err := table.Write(&text, ""); err != nil {
+			return err
+		}
+		text.WriteString("\nnothing was written (dry run)\n")
+	} else {
+		fmt.Fprintf(&text, "manifest   sha256:%s\nroot       sha256:%s\n", result.ManifestSHA256, result.RootDigest)
+		state := "complete"
+		if result.AlreadyComplete {
+			state = "complete already"
+		}
+		fmt.Fprintf(&text, "%s in %.1f s\n", term.Good(state), result.DurationSeconds)
+	}
+	for _, warning := range result.Warnings {
+		fmt.Fprintf(&text, "warning: %s\n", output.Cell(warning))
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
