@@ -21,9 +21,9 @@ const (
 	maxParts = 10_000
 	// DefaultPartSize suits objects up to 156 GiB.
 	DefaultPartSize = 16 * mebibyte
-	// abortTime is how long clean-up may take after the work itself was
-	// cancelled.
-	abortTime = 30 * time.Second
+	// afterCancel is how long a request may take that is finished although the
+	// work itself was cancelled.
+	afterCancel = 30 * time.Second
 )
 
 // PartSize is the size of all parts but the last for an object of size bytes.
@@ -44,7 +44,9 @@ type Upload struct {
 	sums  map[int32][]byte
 }
 
-// CreateUpload starts an object of several parts.
+// CreateUpload starts an object of several parts. Once sent, the request is
+// waited for even if ctx ends: an upload whose id nobody learnt could not be
+// aborted, and would stay.
 func (b *Bucket) CreateUpload(ctx context.Context, key string, options PutOptions) (*Upload, error) {
 	input := &s3.CreateMultipartUploadInput{
 		Bucket: &b.config.Bucket, Key: &key, Metadata: options.Metadata,
@@ -56,7 +58,12 @@ func (b *Bucket) CreateUpload(ctx context.Context, key string, options PutOption
 	if b.config.KMSKey != "" {
 		input.ServerSideEncryption, input.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, &b.config.KMSKey
 	}
-	out, err := b.client.CreateMultipartUpload(ctx, input)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	finish, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
+	defer cancel()
+	out, err := b.client.CreateMultipartUpload(finish, input)
 	if err != nil {
 		return nil, b.fail("start the upload of", key, b.writeActions(), err)
 	}
@@ -157,7 +164,7 @@ func (b *Bucket) OpenUploads(ctx context.Context, prefix string) ([]OpenUpload, 
 
 // AbortUpload gives an upload's parts up. One that is gone is no error.
 func (b *Bucket) AbortUpload(ctx context.Context, upload OpenUpload) error {
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTime)
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCancel)
 	defer cancel()
 	_, err := b.client.AbortMultipartUpload(clean, &s3.AbortMultipartUploadInput{Bucket: &b.config.Bucket, Key: &upload.Key, UploadId: &upload.ID})
 	if err = b.fail("abort the upload of", upload.Key, "s3:AbortMultipartUpload", err); CauseOf(err) == NoObject {
