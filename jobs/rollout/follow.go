@@ -70,8 +70,11 @@ func (r *run) timeout(err error, last string) error {
 // look gets the Deployment and its pods, newest last. Both are nil before the
 // Deployment exists.
 func (r *run) look(ctx context.Context) (*appsv1.Deployment, []corev1.Pod, error) {
-	selector := labels.SelectorFromSet(r.plan.Workload).String()
-	deployments, err := r.deps.Client.AppsV1().Deployments(r.plan.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	which := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(r.plan.Workload).String()}
+	if r.plan.Deployment != "" {
+		which = metav1.ListOptions{FieldSelector: "metadata.name=" + r.plan.Deployment}
+	}
+	deployments, err := r.deps.Client.AppsV1().Deployments(r.plan.Namespace).List(ctx, which)
 	if err != nil {
 		return nil, nil, readError(err, "list deployments in "+r.plan.Namespace)
 	}

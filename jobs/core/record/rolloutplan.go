@@ -31,8 +31,10 @@ type RolloutPlan struct {
 	Verify string `json:"verify"`
 	// Objects are applied in this order, with server-side apply.
 	Objects []json.RawMessage `json:"objects"`
-	// Workload selects the Deployment that serves, by labels.
-	Workload map[string]string `json:"workload"`
+	// Deployment names the Deployment that serves. Where a controller makes it,
+	// it is "" and Workload selects it by labels.
+	Deployment string            `json:"deployment"`
+	Workload   map[string]string `json:"workload"`
 	// URL is the predictor's Service inside the cluster, where the first
 	// request goes; ServedModel the model id it names, "" for the server's own.
 	URL         string `json:"url"`
