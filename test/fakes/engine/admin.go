@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -71,15 +72,19 @@ func (e *Engine) adminRoutes(mux *http.ServeMux) {
 	})
 }
 
-// adminBody decodes a body strictly: a misspelt fault must not pass for none.
 func adminBody(w http.ResponseWriter, r *http.Request, into any) bool {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20))
-	d.DisallowUnknownFields()
-	if err := d.Decode(into); err != nil {
+	if err := strict(http.MaxBytesReader(w, r.Body, 1<<20), into); err != nil {
 		writeError(w, badRequest("", "parse body: "+err.Error()))
 		return false
 	}
 	return true
+}
+
+// strict decodes JSON and refuses unknown fields: a misspelt fault must not pass for none.
+func strict(r io.Reader, into any) error {
+	d := json.NewDecoder(r)
+	d.DisallowUnknownFields()
+	return d.Decode(into)
 }
 
 // Capacity is the truth that a benchmark has to find, as a client sees it: real time, with the speed taken in.
@@ -123,3 +128,9 @@ func (e *Engine) capacity(w http.ResponseWriter, r *http.Request) {
 	shape := model.Shape{Input: value("input", 1024), Output: value("output", 128)}
 	writeJSON(w, http.StatusOK, e.Capacity(value("concurrency", e.config.Model.MaxNumSeqs), shape))
 }
+
+// Running is the number of requests in the batch, as of the latest step.
+func (e *Engine) Running() int { return int(e.metrics.live.running.Load()) }
+
+// Waiting is the number of requests in the queue, as of the latest step.
+func (e *Engine) Waiting() int { return int(e.metrics.live.waiting.Load()) }

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"encoding/json"
-	"strconv"
-)
+import "strconv"
 
 // dialect is the wire form of one of the two APIs.
 type dialect interface {
@@ -34,11 +31,7 @@ func preamble(a *answer) []byte {
 }
 
 // appendString appends a string as JSON.
-func appendString(b []byte, s string) []byte {
-	// A string always marshals.
-	quoted, _ := json.Marshal(s)
-	return append(b, quoted...)
-}
+func appendString(b []byte, s string) []byte { return append(b, marshal(s)...) }
 
 func appendChoice(b []byte, choice int) []byte {
 	b = append(b, `,"choices":[{"index":`...)

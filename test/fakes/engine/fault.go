@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"encoding/json"
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -80,7 +80,7 @@ const FaultHeader = "X-Engine-Fault"
 func (e *Engine) fault(r *http.Request) (Fault, *apiError) {
 	if text := r.Header.Get(FaultHeader); text != "" && e.config.Admin {
 		var f Fault
-		if err := json.Unmarshal([]byte(text), &f); err != nil {
+		if err := strict(strings.NewReader(text), &f); err != nil {
 			return Fault{}, badRequest(FaultHeader, "parse fault header: "+err.Error())
 		}
 		return f, nil
@@ -179,9 +179,7 @@ func (f Fault) breakPlain(w http.ResponseWriter, r *http.Request, closed <-chan 
 
 // errorEvent is an error within a stream that began with status 200.
 func errorEvent(message string) []byte {
-	// This struct always marshals.
-	b, _ := json.Marshal(newErrorBody(http.StatusInternalServerError, message, ""))
-	return b
+	return marshal(newErrorBody(http.StatusInternalServerError, message, ""))
 }
 
 // cut closes the connection of a response without ending it.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"net/http"
 	"slices"
@@ -62,11 +61,14 @@ func (c *messageContent) UnmarshalJSON(data []byte) error {
 
 // decode reads the JSON body of a request.
 func decode(w http.ResponseWriter, r *http.Request, into any) *apiError {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
+	var body bytes.Buffer
+	if n := r.ContentLength; n > 0 && n <= maxBody {
+		body.Grow(int(n) + bytes.MinRead)
+	}
+	if _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBody)); err != nil {
 		return badRequest("", "read body: "+err.Error())
 	}
-	if err := json.Unmarshal(body, into); err != nil {
+	if err := json.Unmarshal(body.Bytes(), into); err != nil {
 		return badRequest("", "JSON decode error: "+err.Error())
 	}
 	return nil

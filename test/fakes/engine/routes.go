@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"encoding/json"
 	"net/http"
@@ -132,13 +133,19 @@ func writeError(w http.ResponseWriter, err *apiError) {
 
 // writeJSON answers with a value. An error here is a client that has gone, which nobody can be told.
 func writeJSON(w http.ResponseWriter, status int, v any) {
-	body, err := json.Marshal(v)
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	body := marshal(v)
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
+}
+
+// marshal is JSON as Python writes it, that is without escaping what only matters within HTML. The values are strings
+// and structs of this package, which always marshal.
+func marshal(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -149,9 +149,11 @@ func (e *Engine) accept() {
 // failed in job.produced says that the scheduler refused the request.
 const failed = -1
 
-// deliver completes a step and wakes the handlers of its tokens.
+// deliver completes a step and wakes the handlers of its tokens. The metrics come first, so that a client that has read
+// its answer finds it counted.
 func (e *Engine) deliver(step *model.Step, now time.Time) {
-	for _, t := range e.scheduler.Complete(step) {
+	tokens := e.scheduler.Complete(step)
+	for _, t := range tokens {
 		j := t.Request.Owner.(*job)
 		if t.Index == 0 {
 			j.first = now
@@ -163,11 +165,14 @@ func (e *Engine) deliver(step *model.Step, now time.Time) {
 		if t.Last {
 			e.metrics.finished(j)
 		}
+	}
+	e.metrics.step(step, e.scheduler.Totals())
+	e.metrics.state(e.scheduler)
+	for _, t := range tokens {
+		j := t.Request.Owner.(*job)
 		j.produced.Store(int32(t.Index + 1))
 		if t.Last || !j.quiet {
 			j.ring()
 		}
 	}
-	e.metrics.step(step, e.scheduler.Totals())
-	e.metrics.state(e.scheduler)
 }

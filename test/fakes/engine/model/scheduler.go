@@ -25,15 +25,15 @@ type Scheduler struct {
 
 // Totals counts what the engine has done since it started.
 type Totals struct {
-	Steps            int
-	Busy             time.Duration // the sum of the step durations
-	PromptTokens     int           // of requests that produced their first token
-	GenerationTokens int
-	Preemptions      int
-	PrefixQueries    int // tokens looked up in the prefix cache
-	PrefixHits       int // tokens found there
-	Finished         int
-	Aborted          int
+	Steps            int           `json:"steps"`
+	Busy             time.Duration `json:"busy_nanoseconds"` // the sum of the step durations, in engine time
+	PromptTokens     int           `json:"prompt_tokens"`    // of requests that produced their first token
+	GenerationTokens int           `json:"generation_tokens"`
+	Preemptions      int           `json:"preemptions"`
+	PrefixQueries    int           `json:"prefix_queries"` // tokens looked up in the prefix cache
+	PrefixHits       int           `json:"prefix_hits"`    // tokens found there
+	Finished         int           `json:"finished"`
+	Aborted          int           `json:"aborted"`
 }
 
 // Work is the part of one request in a step.

@@ -168,7 +168,7 @@ func (o options) dummy() bool { return o.model == "" || o.loadFormat == "dummy" 
 // bytes; weights and activations of a 14B model in 4 bits; and KV of 48 layers with 8 heads of 128 in 16 bits.
 const (
 	gpuBytes    = 24.1e9
-	modelBytes  = 10.64e9
+	modelBytes  = 10.638e9
 	bytesPerKV  = 2 * 48 * 8 * 128 * 2
 	fallbackLen = 15000
 )
