@@ -50,16 +50,16 @@ func Open(ctx context.Context, settings Config) (*Bucket, error) {
 	if settings.Credentials != nil {
 		load = append(load, config.WithCredentialsProvider(settings.Credentials))
 	}
-	if settings.Transport != nil {
-		load = append(load, config.WithHTTPClient(&http.Client{Transport: settings.Transport}))
-	} else {
-		load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-			t.MaxIdleConnsPerHost = 64
-		})))
-	}
+	load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConnsPerHost = 64
+	})))
 	shared, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {
 		return nil, &Error{Act: "read the AWS settings of", Bucket: settings.Bucket, Cause: Misconfigured, Err: err}
+	}
+	if settings.Transport != nil {
+		// After loading: AWS_CA_BUNDLE is for the SDK's own transport only.
+		shared.HTTPClient = &http.Client{Transport: settings.Transport}
 	}
 	bucket := &Bucket{config: settings}
 	bucket.connect(shared)

@@ -1,0 +1,279 @@
+package sync_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	gosync "sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/sync"
+	"github.com/kubectl-inference/kubectl-inference/test/fakes/hub"
+)
+
+func TestDryRunWritesNothing(t *testing.T) {
+	w := newWorld(t, nil)
+	w.plan.DryRun, w.plan.Exclude = true, []string{"*.md"}
+	result, err := w.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if keys := w.store.Keys(t, bucket); len(keys) != 0 {
+		t.Errorf("wrote %v", keys)
+	}
+	if result.Uploaded != result.Total || result.Skipped.Files != 1 || result.ManifestSHA256 != "" || !result.DryRun || result.DownloadedBytes != 0 {
+		t.Errorf("result: %+v", result)
+	}
+	actions := make(map[string]int)
+	for _, file := range result.Files {
+		actions[file.Action]++
+	}
+	if diff := cmp.Diff(map[string]int{record.ActionUpload: result.Total.Files, record.ActionSkip: 1}, actions); diff != "" {
+		t.Errorf("actions (-want +got):\n%s", diff)
+	}
+}
+
+// A listing of many pages, through a mirror that names the official host in its
+// next links (hf-mirror-site#65), of a repository that was renamed and whose
+// redirect loses the query (huggingface_hub#4637). The token stays at home.
+func TestListingByPages(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) {
+		o.PageSize, o.NextHost = 3, "https://hub.example"
+		o.Models[0].RenamedFrom = "lab/former"
+		o.Tokens = []hub.Token{{Value: "hf_token"}}
+	})
+	w.plan.Repo, w.deps.Token = "lab/former", "hf_token"
+	result, err := w.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := len(w.hub.Entries(repo, "main")); result.Total.Files != want || result.Repo != repo {
+		t.Errorf("synced %d files of %s, want %d of %s", result.Total.Files, result.Repo, want, repo)
+	}
+	if n := w.hub.Stats().CDNTokens; n != 0 {
+		t.Errorf("the token went to the CDN %d times", n)
+	}
+}
+
+func TestRevisions(t *testing.T) {
+	other := func(o *hub.Options) {
+		o.Models[0].Bytes = 1 << 20
+		o.Models = append(o.Models, hub.Model{Name: repo, Bytes: 1 << 20, Seed: 7, Branch: "refs/pr/3"})
+	}
+	w := newWorld(t, other)
+	pull, _ := w.hub.Commit(repo, "refs/pr/3")
+	for name, revision := range map[string]string{"branch": "main", "commit": w.commit(), "short commit": w.commit()[:8], "empty": ""} {
+		w.plan.Revision = revision
+		result, err := w.run()
+		if err != nil || result.Revision != w.commit() {
+			t.Errorf("%s: got %s, %v", name, result.Revision, err)
+		}
+	}
+	w.plan.Revision = "refs/pr/3"
+	result, err := w.run()
+	if err != nil || result.Revision != pull || !strings.HasSuffix(result.Location, pull) {
+		t.Errorf("reference: got %s at %s, %v", result.Revision, result.Location, err)
+	}
+}
+
+// A flat prefix changes its revision: the old promise goes before the first new
+// byte, and files that the new revision lacks do not stay (diffusers#14774).
+func TestFlatChangesRevision(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) {
+		o.Models = []hub.Model{
+			{Name: repo, Bytes: 1 << 20, Shards: 2},
+			{Name: repo, Bytes: 1 << 20, Shards: 3, Branch: "old", Files: map[string][]byte{"old.txt": []byte("x")}},
+		}
+	})
+	w.plan.Flat, w.plan.Revision = true, "old"
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	w.plan.Revision = "main"
+
+	w.hub.Inject(hub.Fault{Kind: hub.FaultStatus, Status: 503, On: hub.OnCDN})
+	_, err := w.run()
+	w.checkFailed(err, failure.Unreachable, "status 503")
+	w.hub.Clear()
+
+	// The interrupted run took the manifest away, and what only it had named.
+	result, err := w.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range w.store.Keys(t, bucket) {
+		if strings.HasSuffix(key, "of-00003.safetensors") || strings.HasSuffix(key, "old.txt") {
+			t.Errorf("%s of the former revision stayed; warnings: %v", key, result.Warnings)
+		}
+	}
+	if manifest := w.manifest(); manifest.Revision != w.commit() {
+		t.Errorf("the manifest is of %s", manifest.Revision)
+	}
+}
+
+// A preset that takes less than what is there leaves the larger promise alone.
+func TestSupersetIsComplete(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) { o.Models[0].Bytes = 1 << 20 })
+	w.mustRun()
+	w.plan.Preset = record.PresetVLLM
+	result := w.mustRun()
+	if !result.AlreadyComplete || result.Skipped.Files == 0 {
+		t.Errorf("result: %+v", result)
+	}
+}
+
+// The Job's pod is stopped in the middle: nothing but whole objects stays, and
+// the next run reads only what is missing.
+func TestCancelled(t *testing.T) {
+	w := newWorld(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	emit := w.deps.Emit
+	w.deps.Emit = func(event record.Event) {
+		emit(event)
+		if event.Name == sync.EventFile && event.Fields["path"] == shard {
+			cancel()
+		}
+	}
+	w.plan.Workers = 1
+	_, err := sync.Run(ctx, w.plan, w.deps)
+	w.checkFailed(err, failure.Interrupted, "canceled")
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	w.deps.Emit = emit
+	result := w.mustRun()
+	if result.Present.Files == 0 || result.DownloadedBytes >= result.Total.Bytes {
+		t.Errorf("present %+v, downloaded %d of %d", result.Present, result.DownloadedBytes, result.Total.Bytes)
+	}
+}
+
+// An upload that a killed pod left behind is given up once the model is there;
+// others' uploads are not touched.
+func TestSweep(t *testing.T) {
+	w := newWorld(t, nil)
+	client := w.store.Client()
+	foreign := "llm/unrelated"
+	for _, key := range []string{w.prefix() + "/" + shard, foreign} {
+		if _, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: new(bucket), Key: &key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// The store states whole seconds only.
+	w.skew = 2e9
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: new(bucket)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := []string{}
+	for _, upload := range out.Uploads {
+		keys = append(keys, *upload.Key)
+	}
+	if diff := cmp.Diff([]string{foreign}, keys); diff != "" {
+		t.Errorf("open uploads (-want +got):\n%s", diff)
+	}
+}
+
+// Two Jobs of one plan end with one right prefix, and both succeed.
+func TestRace(t *testing.T) {
+	w := newWorld(t, nil)
+	var group gosync.WaitGroup
+	results := make([]record.SyncResult, 2)
+	errs := make([]error, 2)
+	for i := range results {
+		group.Go(func() { results[i], errs[i] = w.run() })
+	}
+	group.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(results[0].ManifestSHA256, results[1].ManifestSHA256); diff != "" {
+		t.Errorf("the two name different manifests (-first +second):\n%s", diff)
+	}
+	w.checkPrefix(results[0])
+}
+
+// lossy loses the answers of some requests after the server has done them.
+type lossy struct {
+	next  http.RoundTripper
+	loses func(*http.Request) bool
+	mu    gosync.Mutex
+	lost  map[string]bool
+}
+
+func (l *lossy) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := l.next.RoundTrip(request)
+	key := request.Method + request.URL.String()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err != nil || !l.loses(request) || l.lost[key] {
+		return response, err
+	}
+	l.lost[key] = true
+	response.Body.Close()
+	return nil, errors.New("connection reset by peer")
+}
+
+// A write whose answer is lost is repeated by the SDK, and the second answer is
+// that it is done already. That is success.
+func TestLostAnswers(t *testing.T) {
+	tests := map[string]func(*http.Request) bool{
+		"complete": func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+		"part":     func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.Query().Has("partNumber") },
+		"manifest": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, record.ManifestName)
+		},
+		"small file": func(r *http.Request) bool {
+			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/config.json")
+		},
+	}
+	for name, loses := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, nil)
+			transport := &lossy{next: http.DefaultTransport, loses: loses, lost: make(map[string]bool)}
+			w.deps.StoreTransport = transport
+			w.mustRun()
+			if len(transport.lost) == 0 {
+				t.Error("no answer was lost")
+			}
+		})
+	}
+}
+
+func TestEvents(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) { o.Models[0].Bytes = 1 << 20 })
+	result := w.mustRun()
+	var names []string
+	for _, event := range w.events {
+		if event.Time.IsZero() || event.Message == "" || event.Level == "" {
+			t.Errorf("incomplete event: %+v", event)
+		}
+		names = append(names, event.Name)
+	}
+	if names[0] != sync.EventPlan || names[len(names)-1] != record.EventProgress {
+		t.Errorf("events: %v", names)
+	}
+	files := 0
+	for _, name := range names {
+		if name == sync.EventFile {
+			files++
+		}
+	}
+	last := w.events[len(w.events)-1]
+	if files != result.Total.Files || *last.Done != *last.Total || *last.Done != float64(result.Total.Bytes) {
+		t.Errorf("%d file events of %d files; last event: %+v", files, result.Total.Files, last)
+	}
+	if slices.Contains(names, sync.EventRetry) {
+		t.Errorf("retries without a fault: %v", names)
+	}
+}
