@@ -74,12 +74,29 @@ func warnings(levels []level, cases []measured) []record.Notice {
 	if unknown {
 		all = append(all, record.Notice{Code: "replicas_unknown", Message: "the number of replicas was not recorded: everything here takes it as one"})
 	}
+	return append(all, passedOn(cases)...)
+}
+
+// passedOn are the cases' own warnings, one for each code. That p99 is thin is
+// said for all loads at once already.
+func passedOn(cases []measured) []record.Notice {
+	var all []record.Notice
+	more := map[string]int{}
 	for _, one := range cases {
 		for _, finding := range one.report.Validity.Warnings {
-			warning := record.Notice(finding)
-			if !slices.Contains(all, warning) {
-				all = append(all, warning)
+			first := slices.IndexFunc(all, func(n record.Notice) bool { return n.Code == finding.Code })
+			switch {
+			case finding.Code == "low_n":
+			case first < 0:
+				all = append(all, record.Notice(finding))
+			case all[first].Message != finding.Message:
+				more[finding.Code]++
 			}
+		}
+	}
+	for i, warning := range all {
+		if n := more[warning.Code]; n > 0 {
+			all[i].Message += fmt.Sprintf(" (and the like in %d more cases)", n)
 		}
 	}
 	return all
