@@ -19,13 +19,10 @@ type header struct {
 }
 
 func (h *header) write(p []byte) {
-	if want := h.want(); len(h.start) < want {
-		h.start = append(h.start, p[:min(len(p), want-len(h.start))]...)
-		if next := h.want(); next > want {
-			// The length is known now, and the header can begin in this p.
-			taken := min(len(p), want)
-			h.start = append(h.start, p[taken:min(len(p), taken+next-len(h.start))]...)
-		}
+	for len(p) > 0 && len(h.start) < h.want() {
+		taken := min(len(p), h.want()-len(h.start))
+		h.start = append(h.start, p[:taken]...)
+		p = p[taken:]
 	}
 }
 
@@ -34,7 +31,11 @@ func (h *header) want() int {
 	if len(h.start) < 8 {
 		return 8
 	}
-	return 8 + int(min(binary.LittleEndian.Uint64(h.start), maxHeader))
+	length := binary.LittleEndian.Uint64(h.start)
+	if length > maxHeader {
+		return 8
+	}
+	return 8 + int(length)
 }
 
 // check compares the header with the size of the whole file.
