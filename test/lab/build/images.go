@@ -28,8 +28,8 @@ func Images() []Image {
 		// that its objects run as they are.
 		{Program{Name: "engine", Module: ".", Package: "./test/fakes/engine/cmd/engine"}, []string{"lab.test/engine:dev", "docker.io/vllm/vllm-openai:v0.25.1"}},
 		{Program{Name: "fakehub", Module: ".", Package: "./test/fakes/hub/cmd/fakehub"}, []string{"lab.test/hub:dev"}},
-		{Program{Name: "kserve-standin", Module: "test/lab", Package: "./kserve/cmd/kserve-standin"}, []string{"lab.test/kserve-standin:dev"}},
 		{Program{Name: "versitygw", Module: "test/lab/servers/versitygw", Package: "github.com/versity/versitygw/cmd/versitygw", Pinned: true}, []string{"lab.test/versitygw:1.8.0"}},
+		{Program{Name: "kserve-standin", Module: "test/lab", Package: "./kserve/cmd/kserve-standin"}, []string{"lab.test/kserve-standin:dev"}},
 	}
 }
 

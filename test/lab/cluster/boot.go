@@ -247,11 +247,20 @@ func (s *supervisor) startPrometheus(ctx context.Context, _ *tls.Config) error {
 		return err
 	}
 	go prometheus.Discover(s.life, s.client, s.cluster, func(err error) { s.log.Print(err) })
+	list, err := prometheus.Objects()
+	if err != nil {
+		return err
+	}
 	client, err := objects.New(s.config)
 	if err != nil {
 		return err
 	}
-	return client.Apply(ctx, prometheus.Objects())
+	return s.report.Step(ctx, "first pod", func(ctx context.Context) error {
+		if err := client.Apply(ctx, list); err != nil {
+			return err
+		}
+		return client.WaitRolledOut(ctx, list)
+	})
 }
 
 // components returns the state of all servers, in order of their names.

@@ -66,13 +66,20 @@ func abandon(ctx context.Context, l layout.Layout) error {
 func clean(ctx context.Context, l layout.Layout) error {
 	ctx, cancel := context.WithTimeout(ctx, cleanTimeout)
 	defer cancel()
-	if err := os.RemoveAll(l.Run()); err != nil {
-		return fmt.Errorf("remove the lab's state: %w", err)
+	// Before the state: that is where the containers are known from.
+	containers, err := sandbox.Containers(l)
+	if err != nil {
+		return err
 	}
-	if err := os.RemoveAll(l.Kubeconfig()); err != nil {
-		return fmt.Errorf("remove the lab's state: %w", err)
+	if err := sandbox.RemoveCgroups(ctx, cgroupRoot, containers); err != nil {
+		return err
 	}
-	return sandbox.RemoveCgroups(ctx, cgroupRoot, l)
+	for _, path := range []string{l.Run(), l.Kubeconfig()} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove the lab's state: %w", err)
+		}
+	}
+	return nil
 }
 
 // lock waits until no other command changes the lab, and returns what ends the

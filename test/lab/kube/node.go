@@ -105,8 +105,6 @@ clusterDNS: [%[5]s]
 resolvConf: ""
 containerRuntimeEndpoint: unix://%[6]s
 cgroupDriver: cgroupfs
-# One group above all pods, so that what is left of a lab can be found.
-cgroupRoot: /%[7]s
 # The kubelet does not manage the machine's resources: the lab is a guest.
 cgroupsPerQOS: false
 enforceNodeAllocatable: []
@@ -116,7 +114,7 @@ failSwapOn: false
 oomScoreAdj: 0
 shutdownGracePeriod: 0s
 `, network.Address, c.PKI("kubelet-server.crt"), c.PKI("kubelet-server.key"), c.PKI("ca.crt"),
-		network.DNSService, containerdSocket, c.Layout.Cgroup())
+		network.DNSService, containerdSocket)
 	if err := write(c.Config("kubelet.yaml"), []byte(config)); err != nil {
 		return process.Spec{}, fmt.Errorf("configure kubelet: %w", err)
 	}

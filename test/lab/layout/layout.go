@@ -3,8 +3,6 @@
 package layout
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,13 +65,6 @@ func (l Layout) Kubeconfig() string { return filepath.Join(string(l), "kubeconfi
 
 // Lock is the file that commands which change the lab hold locked.
 func (l Layout) Lock() string { return filepath.Join(string(l), "lock") }
-
-// Cgroup is the name of the control group above all of the lab's pods. It is
-// derived from the directory, so labs side by side do not share one.
-func (l Layout) Cgroup() string {
-	sum := sha256.Sum256([]byte(l))
-	return "kubectl-inference-lab-" + hex.EncodeToString(sum[:4])
-}
 
 // Make creates the folders that outlive a lab.
 func (l Layout) Make() error {

@@ -41,6 +41,7 @@ type Client struct {
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1 // no limit of its own; the server has one
+	config.WarningHandler = rest.NoWarnings{}
 	d, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("create client: %w", err)

@@ -3,6 +3,7 @@ package prometheus
 import (
 	"bytes"
 	"context"
+	_ "embed" // for the manifest
 	"fmt"
 	"os"
 	"time"
@@ -15,10 +16,11 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/test/lab/keda"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/kube"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/network"
+	"github.com/kubectl-inference/kubectl-inference/test/lab/objects"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/process"
 )
 
-// Host is where Prometheus listens; Services lead there by name.
+// Host is where Prometheus is reached; Services lead there by name.
 const Host = network.Address + ":9090"
 
 // Interval is how often pods are looked for. The scrape interval is the lab's
@@ -28,17 +30,12 @@ const (
 	scrapeInterval = 5 * time.Second
 )
 
-// Objects returns the Services: a short name, and the name that the seed's
-// triggers use.
-func Objects() []*unstructured.Unstructured {
-	port := kube.HostPort{Name: "http", Protocol: "TCP", Port: 9090, Target: 9090}
-	list := []*unstructured.Unstructured{{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "monitoring"},
-	}}}
-	for _, name := range []string{"prometheus", "kube-prometheus-stack-prometheus"} {
-		list = append(list, kube.HostService("monitoring", name, "", port)...)
-	}
-	return list
+//go:embed prometheus.yaml
+var manifest []byte
+
+// Objects returns Prometheus' namespace, Services and stand-in pod.
+func Objects() ([]*unstructured.Unstructured, error) {
+	return objects.Decode(bytes.NewReader(manifest))
 }
 
 // Server is Prometheus.
@@ -63,7 +60,8 @@ scrape_configs:
 		Name: "prometheus", Path: path, Env: env,
 		Args: []string{
 			"--config.file=" + c.Config("prometheus.yaml"), "--storage.tsdb.path=" + c.Layout.Run("data", "prometheus"),
-			"--web.listen-address=" + Host, "--log.level=warn",
+			// On loopback too: a port-forward to its pod ends there.
+			"--web.listen-address=:9090", "--log.level=warn",
 		},
 		Ready: process.HTTP("http://"+Host+"/-/ready", nil),
 	}, nil

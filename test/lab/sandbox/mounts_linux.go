@@ -17,6 +17,10 @@ import (
 // itself carry the upper folder of another.
 const overlayMagic = 0x794c7630
 
+// hosts gives the node a full name. Programs that ask for their own (Prometheus)
+// would otherwise wait for a DNS server that starts after them.
+const hosts = "127.0.0.1 localhost\n" + network.Address + " " + NodeName + ".lab " + NodeName + "\n"
+
 // resolvConf makes host processes of the lab (KEDA) resolve names as pods do.
 const resolvConf = "nameserver " + network.DNSService + "\n" +
 	"search svc.cluster.local cluster.local\noptions ndots:5\n"
@@ -52,7 +56,7 @@ func mounts(l layout.Layout) error {
 	if err := layers(layout.Layout(layout.Inside)); err != nil {
 		return err
 	}
-	return resolver(layout.Layout(layout.Inside))
+	return names(layout.Layout(layout.Inside))
 }
 
 // layers puts containerd's layers in memory where the lab's directory cannot
@@ -72,13 +76,17 @@ func layers(l layout.Layout) error {
 	return mount("tmpfs", path, "tmpfs", 0, "mode=755")
 }
 
-// resolver mounts the lab's resolv.conf over the machine's.
-func resolver(l layout.Layout) error {
-	source := l.Run("resolv.conf")
-	if err := os.WriteFile(source, []byte(resolvConf), 0o644); err != nil {
-		return fmt.Errorf("write resolv.conf: %w", err)
+// names mounts the lab's hosts and resolv.conf over the machine's.
+func names(l layout.Layout) error {
+	return errors.Join(over("/etc/hosts", l.Run("hosts"), hosts), over("/etc/resolv.conf", l.Run("resolv.conf"), resolvConf))
+}
+
+// over mounts a file with the given content, written to source, over path.
+func over(path, source, content string) error {
+	if err := os.WriteFile(source, []byte(content), 0o644); err != nil {
+		return fmt.Errorf("write %s: %w", source, err)
 	}
-	target, err := follow("/etc/resolv.conf")
+	target, err := follow(path)
 	if err != nil {
 		return err
 	}
