@@ -126,7 +126,11 @@ func (chatDialect) object() string { return "chat.completion.chunk" }
 
 func (chatDialect) open(a *answer, choice int) (content, reasoning []byte) {
 	content = append(appendChoice(preamble(a), choice), `,"delta":{"content":"`...)
-	reasoning = append(appendChoice(preamble(a), choice), `,"delta":{"reasoning":"`...)
+	field := "reasoning"
+	if a.fault.OldReasoning {
+		field = "reasoning_content"
+	}
+	reasoning = append(appendChoice(preamble(a), choice), `,"delta":{"`+field+`":"`...)
 	return content, reasoning
 }
 

@@ -3,12 +3,14 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/test/fakes/engine"
@@ -123,34 +125,23 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestCloseBreaksOffAnswers(t *testing.T) {
-	e, url := start(t, engine.Config{Clock: frozenClock{}})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/completions",
-		strings.NewReader(`{"prompt":"x","stream":true}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	failed := make(chan error, 1)
-	go func() {
-		response, err := http.DefaultClient.Do(request)
-		if err == nil {
-			_, err = io.ReadAll(response.Body)
-			response.Body.Close()
+	virtual(t, engine.Config{Clock: frozenClock{}}, func(t *testing.T, e *engine.Engine, client *http.Client) {
+		failed := make(chan error, 1)
+		go func() { failed <- patience(t, client, distinct(1, 16, 5)) }()
+		synctest.Wait()
+		if e.Running() != 1 || e.Waiting() != 0 {
+			t.Errorf("running %d, waiting %d", e.Running(), e.Waiting())
 		}
-		failed <- err
-	}()
-	for e.Running() == 0 {
-		if ctx.Err() != nil {
-			t.Fatal("the request did not start")
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := e.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-failed; err == nil {
-		t.Error("the answer looks complete")
-	}
+		if err := <-failed; err == nil || errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the answer ended with %v", err)
+		}
+		if got := e.State(); got != (engine.State{}) {
+			t.Errorf("state after close: %+v", got)
+		}
+	})
 }
 
 // frozenClock never lets a step end.
@@ -159,5 +150,43 @@ type frozenClock struct{}
 func (frozenClock) Now() time.Time { return time.Unix(1_700_000_000, 0) }
 
 func (frozenClock) Timer(time.Duration) (<-chan time.Time, func() bool) {
-	return nil, func() bool { return true }
+	return make(chan time.Time), func() bool { return true }
+}
+
+func TestStart(t *testing.T) {
+	s, err := engine.Start(t.Context(), engine.Config{Speed: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := post(t, s.URL+"/v1/completions", distinct(1, 10, 2)); got.status != http.StatusOK {
+		t.Errorf("status %d", got.status)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if got := do(t, http.MethodGet, s.URL+"/health", ""); got.err == nil {
+		t.Error("answers after close")
+	}
+}
+
+// The cost of one streamed chunk, client included, when nothing waits for time.
+func BenchmarkStream(b *testing.B) {
+	const tokens = 1000
+	s, err := engine.Start(b.Context(), engine.Config{Clock: newJumpClock(), NaturalLength: -1})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	body := distinct(1, 1024, tokens)
+	for b.Loop() {
+		response, err := http.Post(s.URL+"/v1/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, response.Body); err != nil {
+			b.Fatal(err)
+		}
+		response.Body.Close()
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*tokens), "ns/chunk")
 }

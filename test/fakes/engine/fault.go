@@ -40,8 +40,10 @@ type Fault struct {
 
 	// TokensPerChunk puts n tokens into each chunk, as speculative decoding does.
 	TokensPerChunk int `json:"tokens_per_chunk,omitempty"`
-	// ReasoningTokens sends the first n tokens of a chat answer as reasoning.
-	ReasoningTokens int `json:"reasoning_tokens,omitempty"`
+	// ReasoningTokens sends the first n tokens of a chat answer as reasoning; OldReasoning names the field of the delta
+	// reasoning_content, as vLLM did at first.
+	ReasoningTokens int  `json:"reasoning_tokens,omitempty"`
+	OldReasoning    bool `json:"old_reasoning,omitempty"`
 	// SplitFinish sends the finish reason in an empty chunk of its own after the last token; NoFinish not at all.
 	SplitFinish bool `json:"split_finish,omitempty"`
 	NoFinish    bool `json:"no_finish,omitempty"`

@@ -73,6 +73,47 @@ func shorten(body string) string {
 	).Replace(body)
 }
 
+func TestReasoningOfChatStreams(t *testing.T) {
+	for name, test := range map[string]struct {
+		fault engine.Fault
+		want  []string
+	}{
+		"reasoning, then content": {
+			engine.Fault{ReasoningTokens: 2},
+			[]string{`"role":"assistant","content":""`, `"reasoning":" ruk"`, `"reasoning":" min"`, `"content":" zad"`},
+		},
+		"the field's old name": {
+			engine.Fault{ReasoningTokens: 2, OldReasoning: true},
+			[]string{`"role":"assistant","content":""`, `"reasoning_content":" ruk"`, `"reasoning_content":" min"`, `"content":" zad"`},
+		},
+		"no chunk is both": {
+			engine.Fault{ReasoningTokens: 1, TokensPerChunk: 3},
+			[]string{`"role":"assistant","content":""`, `"reasoning":" ruk"`, `"content":" min zad"`},
+		},
+		// guidellm#737: all tokens spent on thinking.
+		"nothing but reasoning": {
+			engine.Fault{ReasoningTokens: 10, TokensPerChunk: 3},
+			[]string{`"role":"assistant","content":""`, `"reasoning":" ruk min zad"`},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			e, url := start(t, engine.Config{})
+			e.SetFaults(test.fault)
+			body := post(t, url+"/v1/chat/completions", `{"messages":[{"role":"user","content":"hello"}],"max_tokens":3,"stream":true}`).body
+			var got []string
+			for line := range strings.Lines(body) {
+				if _, delta, ok := strings.Cut(line, `"delta":{`); ok {
+					delta, _, _ = strings.Cut(delta, "}")
+					got = append(got, delta)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("deltas (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestFaultsOfPlainAnswers(t *testing.T) {
 	for name, test := range map[string]struct {
 		fault  engine.Fault

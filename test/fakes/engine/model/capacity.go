@@ -64,6 +64,16 @@ func (c Config) MaxThroughput(s Shape) float64 {
 	return c.ClosedLoop(int(math.Ceil(c.SaturationBatch(s))), s).Throughput
 }
 
+// MaxConcurrency is the highest number of clients whose mean latency stays within a limit, 0 if one is too many.
+func (c Config) MaxConcurrency(s Shape, limit time.Duration) int {
+	// Latency never falls with more clients. Past saturation it is a straight line, so this ends.
+	n := 0
+	for c.ClosedLoop(n+1, s).Latency <= limit {
+		n++
+	}
+	return n
+}
+
 // chunks is the number of steps that compute one prompt while the rest of the batch decodes.
 func (c Config) chunks(batch float64, s Shape) int {
 	room := max(1, c.MaxNumBatchedTokens-int(math.Ceil(batch))+1)

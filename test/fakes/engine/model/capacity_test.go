@@ -99,6 +99,21 @@ func TestSaturation(t *testing.T) {
 	}
 }
 
+func TestMaxConcurrency(t *testing.T) {
+	shape := model.Shape{Input: 1024, Output: 128}
+	for limit, want := range map[time.Duration]int{
+		3 * time.Second: 0,
+		model.Default().ClosedLoop(1, shape).Latency:      1,
+		model.Default().ClosedLoop(20, shape).Latency:     20,
+		model.Default().ClosedLoop(21, shape).Latency - 1: 20,
+		model.Default().ClosedLoop(60, shape).Latency:     60, // queueing
+	} {
+		if got := model.Default().MaxConcurrency(shape, limit); got != want {
+			t.Errorf("within %v: %d clients, want %d", limit, got, want)
+		}
+	}
+}
+
 func TestLittlesLaw(t *testing.T) {
 	for _, n := range []int{1, 7, 40, 64} {
 		res, err := model.Simulate(model.Default(), n, model.Shape{Input: 700, Output: 90}, 4*n, 30*n)

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"time"
@@ -58,20 +59,21 @@ func ignored() (values, switches []string) {
 		}
 }
 
-// parse reads the arguments. Flags that vLLM does not have are also read from the environment, as ENGINE_ and their
+// parse reads the arguments; usage receives the answer to --help. Flags that vLLM does not have are also read from the environment, as ENGINE_ and their
 // name in capitals, so that the arguments of a real deployment need no change.
-func parse(args []string, getenv func(string) string) (options, error) {
+func parse(args []string, getenv func(string) string, usage io.Writer) (options, error) {
 	var o options
 	def := model.Default()
 	f := pflag.NewFlagSet("engine", pflag.ContinueOnError)
 	f.SortFlags = false
+	f.SetOutput(usage)
 	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		return pflag.NormalizedName(strings.ReplaceAll(name, "_", "-"))
 	})
 
 	f.StringVar(&o.model, "model", "", "directory or s3://bucket/prefix; also the first argument")
 	f.StringVar(&o.loadFormat, "load-format", "auto", "dummy reads no weights; auto, safetensors and runai_streamer read all of them")
-	f.StringVar(&o.host, "host", "127.0.0.1", "address to listen on")
+	f.StringVar(&o.host, "host", "", "address to listen on; default all, as vLLM, but with --print-url loopback alone")
 	f.IntVar(&o.port, "port", 8000, "port to listen on, 0 for any")
 	f.StringArrayVar(&o.names, "served-model-name", nil, "model id of the API; default the model as given")
 	f.StringArrayVar(&o.apiKeys, "api-key", nil, "bearer token to demand (VLLM_API_KEY)")
@@ -117,6 +119,9 @@ func parse(args []string, getenv func(string) string) (options, error) {
 	}
 	if err := fromEnvironment(own, getenv); err != nil {
 		return o, err
+	}
+	if o.host == "" && o.printURL {
+		o.host = "127.0.0.1"
 	}
 	if *loadSeconds > 0 {
 		o.loadTime += time.Duration(*loadSeconds * float64(time.Second))

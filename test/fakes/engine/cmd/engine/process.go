@@ -26,7 +26,7 @@ type process struct {
 
 // run returns the exit code: 0 after a drain, 1 if the engine cannot start or serve, 2 for wrong arguments.
 func (p process) run(ctx context.Context, args []string) int {
-	o, err := parse(args, p.getenv)
+	o, err := parse(args, p.getenv, p.stderr)
 	if errors.Is(err, pflag.ErrHelp) {
 		return 0
 	}
