@@ -36,7 +36,7 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 		WarmupSeconds: o.warmup.Seconds(), DurationSeconds: o.duration.Seconds(), RequestTimeoutSeconds: o.requestTime.Seconds(),
 		Stream: o.stream, Seed: o.seed, SLOs: slos, MaxErrorRate: o.errorRate,
 	}
-	if o.apiSecret != "" || o.local {
+	if o.apiSecret != "" || (o.local && o.streams.Env(keyAPI) != "") {
 		plan.Target.APIKeyEnv = keyAPI
 	}
 	if at.prometheus != "" {
