@@ -216,13 +216,15 @@ func overLimit(plan record.BenchPlan, cases []record.CaseReport) error {
 		"bench %s: %s", plan.Run, strings.Join(over, "; "))
 }
 
-// failures are the failed requests and their total. Where the server is stuck
-// from the start, no request is sent in the window, and those before it decide.
+// failures are the failed requests and their total, without those that were
+// cancelled with the run. Where the server is stuck from the start, no request
+// is sent in the window, and those before it decide.
 func failures(counts record.CaseCounts) (failed, total int) {
 	if counts.Started == 0 {
 		return counts.WarmupFailed, counts.WarmupStarted
 	}
-	return counts.Failed, counts.Started
+	cancelled := counts.Errors[record.ErrorCancelled]
+	return counts.Failed - cancelled, counts.Started - cancelled
 }
 
 func exceeds(failed, total int, limit float64) bool {
