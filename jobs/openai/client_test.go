@@ -1,11 +1,15 @@
 package openai_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,4 +289,48 @@ func TestClientPhases(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+// A server closes a kept connection just as the next request is on its way. The
+// request may have been carried out, so it is not sent again (guidellm#516).
+func TestClientDoesNotRepeatOnAKeptConnection(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var requests atomic.Int64
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				reader := bufio.NewReader(conn)
+				for first := true; ; first = false {
+					request, err := http.ReadRequest(reader)
+					if err != nil {
+						return
+					}
+					_, _ = io.Copy(io.Discard, request.Body)
+					requests.Add(1)
+					if !first {
+						return
+					}
+					answer := text("a") + finish + done
+					fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: %d\r\n\r\n%s", len(answer), answer)
+				}
+			}()
+		}
+	}()
+	client := &openai.Client{HTTP: openai.NewHTTP(false), URL: "http://" + listener.Addr().String(), Timeout: time.Minute, Now: time.Now}
+	var classes []record.ErrorClass
+	for range 3 {
+		classes = append(classes, client.Do(t.Context(), record.APICompletions, []byte(`{}`), nil).Class)
+	}
+	if diff := cmp.Diff([]record.ErrorClass{"", record.ErrorConnect, ""}, classes); diff != "" || requests.Load() != 3 {
+		t.Errorf("%d requests, classes (-want +got):\n%s", requests.Load(), diff)
+	}
 }

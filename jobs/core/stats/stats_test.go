@@ -151,6 +151,22 @@ func TestMeanInterval(t *testing.T) {
 	}
 }
 
+// The values of the printed tables.
+func TestStudentT(t *testing.T) {
+	for _, test := range []struct {
+		degrees int
+		share   float64
+		want    float64
+	}{
+		{1, 0.95, 12.7062}, {2, 0.95, 4.3027}, {3, 0.95, 3.1824}, {4, 0.95, 2.7764}, {9, 0.95, 2.2622}, {10, 0.95, 2.2281},
+		{30, 0.95, 2.0423}, {120, 0.95, 1.9799}, {1, 0.5, 1}, {5, 0.99, 4.0321}, {1000, 0.95, 1.9623},
+	} {
+		if got := stats.StudentT(test.degrees, test.share); math.Abs(got-test.want) > 1e-4 {
+			t.Errorf("%d degrees, %v: got %.4f, want %v", test.degrees, test.share, got, test.want)
+		}
+	}
+}
+
 func TestHistogramPrecision(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	parts := make([][]float64, 3)
