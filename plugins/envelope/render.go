@@ -14,7 +14,7 @@ import (
 
 const (
 	defaultWidth = 80
-	minWidth     = 60
+	minWidth     = 72
 	maxWidth     = 110
 	indent       = "  "
 )
@@ -99,7 +99,7 @@ func (p *page) plan(shape record.ShapeEnvelope) {
 	}
 	if plan.Confidence != nil {
 		text += fmt.Sprintf("; the objective holds at c=%s with at least %s %% confidence",
-			number(shape.Capacity.XSLO.Concurrency), output.Number(100**plan.Confidence))
+			number(shape.Capacity.XSLO.Concurrency), output.Number(min(100**plan.Confidence, 99.9)))
 	}
 	p.wrap(indent, text+".")
 }

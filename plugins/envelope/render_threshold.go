@@ -57,10 +57,12 @@ func (p *page) thresholds(shape record.ShapeEnvelope) {
 			text += fmt.Sprintf("; its neighbours leave %s", interval)
 		}
 		p.bullet(text)
-		p.wrap(indent+"  ", "rests on "+evidence(one.Evidence))
 		for _, warning := range one.Warnings {
 			p.wrap(indent+"  ", warning.Message)
 		}
+	}
+	if rests := evidence(proposed); rests != "" {
+		p.bullet("evidence: " + rests)
 	}
 	for _, one := range withheld {
 		p.bullet(term.Caution("withheld") + fmt.Sprintf(" %s: %s", triggerName(one.Trigger), one.Withheld.Message))
@@ -129,22 +131,29 @@ func signals(all []record.TriggerLoad, shown []float64) []string {
 	return cells
 }
 
-// evidence says in one line which cases a number rests on.
-func evidence(all []record.Evidence) string {
+// evidence names every case that the thresholds rest on, once.
+func evidence(thresholds []record.Threshold) string {
 	text, run := "", ""
-	for i, one := range all {
-		if i > 0 {
-			text += ", "
+	named := map[[2]string]bool{}
+	for _, threshold := range thresholds {
+		for _, one := range threshold.Evidence {
+			if named[[2]string{one.Run, one.Case}] {
+				continue
+			}
+			named[[2]string{one.Run, one.Case}] = true
+			if text != "" {
+				text += ", "
+			}
+			if one.Run != run {
+				text += "run " + one.Run + " "
+				run = one.Run
+			}
+			text += fmt.Sprintf("case %s (%ss, %d requests", one.Case, output.Number(one.WindowSeconds), one.Requests)
+			if one.Samples != nil && *one.Samples != one.Requests {
+				text += fmt.Sprintf(", %d samples", *one.Samples)
+			}
+			text += ")"
 		}
-		if one.Run != run {
-			text += "run " + one.Run + " "
-			run = one.Run
-		}
-		text += fmt.Sprintf("case %s (%ss, %d requests", one.Case, output.Number(one.WindowSeconds), one.Requests)
-		if one.Samples != nil && *one.Samples != one.Requests {
-			text += fmt.Sprintf(", %d samples", *one.Samples)
-		}
-		text += ")"
 	}
 	return text
 }

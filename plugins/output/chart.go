@@ -76,8 +76,8 @@ func (c Chart) Write(w io.Writer, indent string) error {
 	for _, rule := range c.Level {
 		p.level(rule)
 	}
-	for _, rule := range c.Upright {
-		p.upright(rule)
+	for i, rule := range c.Upright {
+		p.upright(rule, i)
 	}
 	for _, series := range c.Series {
 		if series.Line {
@@ -137,8 +137,8 @@ func Ticks(high float64, n int) []float64 {
 	}
 }
 
-// column and row are the character of a value, column from the left and row
-// from the top; the sub-character position is in dots.
+// dotX and dotY are the position of a value in dots, from the left and from the
+// top; column and row that of its character.
 func (p *plot) dotX(x float64) int {
 	return int(math.Round(x / p.XMax * float64(p.Width*dotsAcross-1)))
 }
@@ -193,7 +193,9 @@ func (p *plot) put(row, column int, mark rune, style func(string) string) {
 	}
 }
 
-func (p *plot) upright(rule Rule) {
+// upright draws a rule; its label stands at the foot, that of the next rule one
+// row higher.
+func (p *plot) upright(rule Rule, nth int) {
 	if rule.At < 0 || rule.At > p.XMax {
 		return
 	}
@@ -205,7 +207,7 @@ func (p *plot) upright(rule Rule) {
 	if start+lipgloss.Width(rule.Label) > p.Width {
 		start = column - 1 - lipgloss.Width(rule.Label)
 	}
-	p.write(p.Height-1, start, rule.Label)
+	p.write(p.Height-1-nth, start, rule.Label)
 }
 
 func (p *plot) level(rule Rule) {
@@ -267,7 +269,7 @@ func (p *plot) text(indent string) string {
 	}
 	ruler, numbers := p.xAxis()
 	text.WriteString(indent + strings.Repeat(" ", width) + " └" + ruler + "\n")
-	text.WriteString(indent + strings.Repeat(" ", width+2) + numbers + "\n")
+	text.WriteString(strings.TrimRight(indent+strings.Repeat(" ", width+2)+numbers, " ") + "\n")
 	return text.String()
 }
 
@@ -295,7 +297,7 @@ func (p *plot) xAxis() (ruler, numbers string) {
 	marks := []rune(strings.Repeat("─", p.Width))
 	line := []rune(strings.Repeat(" ", p.Width+len(p.XLabel)+8))
 	copy(line[p.Width+2:], []rune(p.XLabel))
-	free := p.Width + 1
+	free := p.Width + 2
 	for i := len(p.XTicks) - 1; i >= 0; i-- {
 		if p.XTicks[i] < 0 || p.XTicks[i] > p.XMax {
 			continue

@@ -14,8 +14,9 @@ const gapRatio = 1.3
 
 // nextLoads proposes the loads that would narrow the answer most: between the
 // last good and the first bad load, beyond a range that ended too early, and
-// the single request that gives R(1).
-func nextLoads(levels []level, capacity record.Capacity) []record.NextLoad {
+// the single request that gives R(1). holds is the number of levels at which
+// the objectives hold.
+func nextLoads(levels []level, holds int, plan record.Rate) []record.NextLoad {
 	var next []record.NextLoad
 	add := func(n float64, format string, args ...any) {
 		load := int(math.Round(n))
@@ -30,9 +31,8 @@ func nextLoads(levels []level, capacity record.Capacity) []record.NextLoad {
 		if bad.Concurrency < gapRatio*good.Concurrency {
 			continue
 		}
-		slo := capacity.XSLO
 		switch {
-		case slo.Concurrency != nil && slo.Binding.Code == "slo" && *slo.Concurrency == good.Concurrency:
+		case holds == i:
 			add(math.Sqrt(good.Concurrency*bad.Concurrency), "an objective breaks between %s and %s", good.at(), bad.at())
 		case bad.Saturation.Over && !good.Saturation.Over:
 			add(math.Sqrt(good.Concurrency*bad.Concurrency), "saturation begins between %s and %s", good.at(), bad.at())
@@ -42,7 +42,7 @@ func nextLoads(levels []level, capacity record.Capacity) []record.NextLoad {
 	if rising(levels) && !last.Saturation.Over {
 		add(2*last.Concurrency, "the curve still rises at %s", last.at())
 	}
-	if at := capacity.XPlan.Concurrency; at != nil {
+	if at := plan.Concurrency; at != nil {
 		if below, above, ok := around(levels, *at); ok && above.Concurrency >= gapRatio*below.Concurrency {
 			add(math.Sqrt(below.Concurrency*above.Concurrency), "the planned load lies between %s and %s", below.at(), above.at())
 		}
@@ -65,10 +65,6 @@ func warnings(levels []level, cases []measured) []record.Notice {
 	if len(thin) > 0 {
 		all = append(all, record.Notice{Code: "thin_p99", Message: fmt.Sprintf(
 			"p99 at %s rests on fewer than the %d requests that it needs", loadList(thin), Needed(99, sureOfPercentile))})
-	}
-	if len(levels) < MinPoints {
-		all = append(all, record.Notice{Code: "few_loads", Message: fmt.Sprintf(
-			"%d loads were measured, the curve needs %d: no fit", len(levels), MinPoints)})
 	}
 	unknown := slices.ContainsFunc(cases, func(m measured) bool { return m.report.Server[record.SignalReplicas] == nil })
 	if unknown {

@@ -151,7 +151,7 @@ func (s *shape) envelope(slos []record.BenchSLO, options Options) record.ShapeEn
 	result.KneeRange = kneeRange(result.Knees)
 
 	sustain, _ := sustained(all)
-	slo := objective(all, slos)
+	slo, holds := objective(all, slos)
 	plan := planned(all, sustain, slo, slos, options.Headroom)
 	result.Capacity = record.Capacity{XMax: maximum(all, fitted, band), XSustain: sustain, XSLO: slo, XPlan: plan}
 	for _, rate := range []*record.Rate{&result.Capacity.XSustain, &result.Capacity.XSLO, &result.Capacity.XPlan} {
@@ -165,7 +165,7 @@ func (s *shape) envelope(slos []record.BenchSLO, options Options) record.ShapeEn
 	for _, check := range options.Checks {
 		result.Checks = append(result.Checks, check.run(all, options.Tolerance))
 	}
-	result.NextLoads = append(result.NextLoads, nextLoads(all, result.Capacity)...)
+	result.NextLoads = append(result.NextLoads, nextLoads(all, holds, plan)...)
 	result.Warnings = append(result.Warnings, warnings(all, s.cases)...)
 	for _, l := range all {
 		result.Levels = append(result.Levels, l.CapacityLevel)

@@ -79,10 +79,11 @@ func sustained(levels []level) (record.Rate, int) {
 }
 
 // objective is X_slo: the best measured rate such that every objective holds
-// there and at every lower load.
-func objective(levels []level, slos []record.BenchSLO) record.Rate {
+// there and at every lower load. holds is the number of levels at which they
+// hold, -1 where that is not known.
+func objective(levels []level, slos []record.BenchSLO) (rate record.Rate, holds int) {
 	if len(slos) == 0 {
-		return record.Rate{Withheld: notice("no_slo", "no objective was given")}
+		return record.Rate{Withheld: notice("no_slo", "no objective was given")}, -1
 	}
 	end, breaks := len(levels), record.BenchSLO{}
 scan:
@@ -90,7 +91,7 @@ scan:
 		for _, slo := range slos {
 			at, ok := l.Latencies[SLOName(slo)]
 			if !ok {
-				return record.Rate{Withheld: notice("no_latency", fmt.Sprintf("%s was not measured at %s", SLOName(slo), l.at()))}
+				return record.Rate{Withheld: notice("no_latency", fmt.Sprintf("%s was not measured at %s", SLOName(slo), l.at()))}, -1
 			}
 			if at.Seconds > slo.MaxSeconds {
 				end, breaks = i, slo
@@ -99,7 +100,7 @@ scan:
 		}
 	}
 	if end == 0 {
-		return record.Rate{Withheld: notice("slo_broken", "the lowest load breaks it already: "+breaking(levels[0], breaks))}
+		return record.Rate{Withheld: notice("slo_broken", "the lowest load breaks it already: "+breaking(levels[0], breaks))}, 0
 	}
 	top := levels[index(levels[:end])]
 	sure := 1.0
@@ -109,23 +110,23 @@ scan:
 			if needed := Needed(slo.Percentile, likelyPercentile); latencies.Count < needed {
 				return record.Rate{Withheld: notice("few_samples", fmt.Sprintf(
 					"%s at %s rests on %d requests: below %d nothing can be said, %d are needed for 99 %%",
-					SLOName(slo), top.at(), latencies.Count, needed, Needed(slo.Percentile, sureOfPercentile)))}
+					SLOName(slo), top.at(), latencies.Count, needed, Needed(slo.Percentile, sureOfPercentile)))}, end
 			}
 			sure = min(sure, confidence(latencies, slo))
 		}
 	}
-	rate := record.Rate{
+	rate = record.Rate{
 		RequestsPerSecond: number(top.RequestsPerSecond), Interval: top.Interval, Concurrency: number(top.Concurrency),
 		Confidence: number(round(sure, 3)), Evidence: top.Cases,
 	}
 	if end < len(levels) {
 		rate.Binding = notice("slo", breaking(levels[end], breaks))
 		rate.Evidence = append(rate.Evidence, levels[end].Cases...)
-		return rate
+		return rate, end
 	}
 	rate.LowerBound = true
 	rate.Binding = notice("range", fmt.Sprintf("every objective holds up to %s, the highest load measured", levels[end-1].at()))
-	return rate
+	return rate, end
 }
 
 // planned is X_plan: the smaller of what is sustained and what meets the
