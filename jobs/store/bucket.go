@@ -110,9 +110,10 @@ func (b *Bucket) region(ctx context.Context) (string, error) {
 			return region, nil
 		}
 	}
-	if errors.As(err, &response) && response.HTTPStatusCode() == http.StatusForbidden {
-		// The answer to HEAD has no body, and so no word on why. Wrong keys and
-		// a missing permission need different help; a listing tells them apart.
+	if errors.As(err, &response) && response.HTTPStatusCode() < http.StatusInternalServerError {
+		// The answer to HEAD has no body, and so no word on why. Wrong keys, a
+		// missing permission and a missing bucket need different help; a
+		// listing tells them apart.
 		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.config.Bucket, MaxKeys: aws.Int32(1)})
 	}
 	return "", b.fail("open", "", "s3:ListBucket", err)

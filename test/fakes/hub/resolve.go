@@ -134,6 +134,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, f file) {
 	if !f.lfs && (zipped || strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")) {
 		// As the production CDN does: no length, and a Range is ignored.
 		w.Header().Set("Content-Encoding", "gzip")
+		_ = http.NewResponseController(w).Flush()
 		writer := gzip.NewWriter(counted)
 		_, _ = io.Copy(writer, io.NewSectionReader(f.content, 0, f.content.size))
 		_ = writer.Close()
