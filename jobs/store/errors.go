@@ -137,7 +137,7 @@ func causeOf(failure *Error) Cause {
 		return NoBucket
 	case "NoSuchKey", "NoSuchUpload":
 		return NoObject
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidClientTokenId":
+	case "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidClientTokenId":
 		return BadCredentials
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return ClockSkew
