@@ -91,7 +91,7 @@ func parse(args []string, getenv func(string) string, usage io.Writer) (options,
 	own.Float64Var(&o.speed, "speed", 1, "divides all engine time, loading excepted")
 	own.DurationVar(&o.loadTime, "load-time", 0, "time added to loading")
 	loadSeconds := own.Float64("load-seconds", 0, "the same in seconds")
-	own.DurationVar(&o.drain, "drain-time", 30*time.Second, "time for running requests after SIGTERM")
+	own.DurationVar(&o.drain, "drain-time", 25*time.Second, "time for running requests after SIGTERM")
 	own.DurationVar(&o.step, "step-time", def.Cost.Step, "fixed time of a step")
 	own.DurationVar(&o.perSequence, "sequence-time", def.Cost.PerSequence, "time of a step for each sequence")
 	own.DurationVar(&o.perToken, "prefill-token-time", def.Cost.PerPrefillToken, "time of a step for each prompt token")
