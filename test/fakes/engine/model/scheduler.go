@@ -26,8 +26,8 @@ type Scheduler struct {
 // Totals counts what the engine has done since it started.
 type Totals struct {
 	Steps            int           `json:"steps"`
-	Busy             time.Duration `json:"busy_nanoseconds"` // the sum of the step durations, in engine time
-	PromptTokens     int           `json:"prompt_tokens"`    // of requests that produced their first token
+	Busy             time.Duration `json:"-"`             // the sum of the step durations, in engine time
+	PromptTokens     int           `json:"prompt_tokens"` // of requests that produced their first token
 	GenerationTokens int           `json:"generation_tokens"`
 	Preemptions      int           `json:"preemptions"`
 	PrefixQueries    int           `json:"prefix_queries"` // tokens looked up in the prefix cache
