@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 
 	"golang.org/x/sync/errgroup"
 
@@ -28,28 +29,32 @@ func (r *run) confirm(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			// A large git file could not carry its SHA-256: it was not known
-			// when its upload began.
-			if object.Metadata[metaSHA256] == "" {
-				object.Metadata[metaSHA256] = item.done.SHA256
+			if !isFile(item, item.done.SHA256, object, r.can) {
+				return fmt.Errorf("confirm s3://%s/%s: the object is not the one that was written", r.bucket.Name(), key)
 			}
-			sum, reason := judge(item.file, object, unverified(item), r.can)
-			if reason != "" || sum != item.done.SHA256 {
-				return fmt.Errorf("confirm s3://%s/%s: the object is not the one that was written: %s", r.bucket.Name(), key, reason)
-			}
-			item.done = line(item.file, sum, object)
+			item.done = line(item.file, item.done.SHA256, object)
 			return nil
 		})
 	}
 	return group.Wait()
 }
 
-// unverified stands in for the Hub's digest where the user accepted none.
-func unverified(item *item) *record.ManifestFile {
-	if sourceDigest(item.file) != nil {
-		return nil
+// isFile says whether an object is the file whose bytes this run saw to have
+// the given SHA-256.
+func isFile(item *item, sum string, object store.Object, can record.StoreCapabilities) bool {
+	if object.Metadata[metaSHA256] == "" {
+		// The upload of a large git file begins before its SHA-256 is known.
+		metadata := map[string]string{metaSHA256: sum}
+		maps.Copy(metadata, object.Metadata)
+		object.Metadata = metadata
 	}
-	return &record.ManifestFile{SHA256: item.done.SHA256}
+	var former *record.ManifestFile
+	if sourceDigest(item.file) == nil {
+		// The user accepts a file for which the Hub states no digest.
+		former = &record.ManifestFile{SHA256: sum}
+	}
+	got, reason := judge(item.file, object, former, can)
+	return reason == "" && got == sum
 }
 
 // commitAttempts is how often a commit that raced is tried again.

@@ -1,8 +1,10 @@
 package sync_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -224,11 +226,50 @@ func (l *lossy) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errors.New("connection reset by peer")
 }
 
+// forgetful is a store that has forgotten an upload once it is complete, so that
+// a repeated Complete is told that there is no such upload.
+type forgetful struct{ lossy }
+
+func (f *forgetful) RoundTrip(request *http.Request) (*http.Response, error) {
+	f.mu.Lock()
+	again := f.loses(request) && f.lost[request.Method+request.URL.String()]
+	f.mu.Unlock()
+	if !again {
+		return f.lossy.RoundTrip(request)
+	}
+	return &http.Response{
+		StatusCode: http.StatusNotFound, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: http.Header{}, Request: request,
+		Body: io.NopCloser(strings.NewReader("<Error><Code>NoSuchUpload</Code><Message>gone</Message></Error>")),
+	}, nil
+}
+
+func TestCompleteIsForgotten(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) {
+		// A large git file too, whose SHA-256 its upload could not carry.
+		o.Models[0].Files = map[string][]byte{"corpus.txt": bytes.Repeat([]byte("0123456789"), 2<<20)}
+		o.Models[0].Git = []string{"corpus.txt"}
+	})
+	transport := &forgetful{lossy{next: http.DefaultTransport, loses: isComplete, lost: make(map[string]bool)}}
+	w.deps.StoreTransport = transport
+	w.mustRun()
+	if len(transport.lost) != 3 {
+		t.Errorf("%d answers were lost, want 3", len(transport.lost))
+	}
+	w.deps.StoreTransport = nil
+	if result := w.mustRun(); !result.AlreadyComplete {
+		t.Errorf("uploaded again: %+v", result.Uploaded)
+	}
+}
+
+func isComplete(r *http.Request) bool {
+	return r.Method == http.MethodPost && r.URL.Query().Has("uploadId")
+}
+
 // A write whose answer is lost is repeated by the SDK, and the second answer is
 // that it is done already. That is success.
 func TestLostAnswers(t *testing.T) {
 	tests := map[string]func(*http.Request) bool{
-		"complete": func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+		"complete": isComplete,
 		"part":     func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.Query().Has("partNumber") },
 		"manifest": func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, record.ManifestName)

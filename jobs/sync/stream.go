@@ -47,7 +47,7 @@ func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err e
 		// The answer to an earlier Complete was lost, or another run finished
 		// the same file and swept this upload: what counts is the object.
 		found, headErr := r.bucket.Head(ctx, key)
-		if _, reason := judge(file, found, nil, r.can); headErr == nil && reason == "" {
+		if headErr == nil && isFile(item, sum, found, r.can) {
 			object, err = found, nil
 		}
 	}

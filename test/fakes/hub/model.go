@@ -27,6 +27,8 @@ type Model struct {
 	Files map[string][]byte
 	// LFS lists paths of Files to serve as LFS files, whatever their size.
 	LFS []string
+	// Git lists paths to serve as git files, however large.
+	Git []string
 	// Omit leaves generated files out.
 	Omit []string
 	// Gated asks for an accepted licence, Private for a token of a member,
@@ -103,6 +105,7 @@ func build(model Model) *commit {
 		if _, given := model.Files[path]; given && !slices.Contains(model.LFS, path) {
 			lfs = content.size > 10<<20
 		}
+		lfs = lfs && !slices.Contains(model.Git, path)
 		commit.files = append(commit.files, file{path: path, content: content, sha256: sha, gitSHA1: git, lfs: lfs})
 	}
 	slices.SortFunc(commit.files, func(a, b file) int { return strings.Compare(a.path, b.path) })
