@@ -124,6 +124,7 @@ type collected struct {
 	slip                                                     stats.Sample
 	good                                                     int
 	outputTokens, promptTokens, bytes, chunks                float64
+	flow                                                     float64 // requests by the share of their time in the window
 	buffered                                                 int
 	ends                                                     []float64 // seconds into the window, of Completed
 	departed                                                 float64   // seconds in the system, summed over all that left in the window
@@ -139,6 +140,9 @@ func (a *collected) add(o observation) {
 	a.start(o, tokens)
 	a.tokens(o, tokens)
 	end := reply.End()
+	if life := end.Sub(reply.Sent).Seconds(); reply.Class == "" && life > 0 {
+		a.flow += overlap(reply.Sent, end, a.window.start, a.window.end) / life
+	}
 	if !a.window.holds(end) {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"testing"
 	"time"
@@ -57,6 +58,10 @@ func TestDefinitions(t *testing.T) {
 		t.Errorf("counts %+v", one.Counts)
 	}
 	same("request rate", &one.RequestsPerSecond, 1/0.28)
+	// Even requests vary by nothing, but for the one at the edge.
+	same("low rate", one.RequestsPerSecondLow, 99.0/28)
+	same("high rate", one.RequestsPerSecondHigh, 101.0/28)
+	same("edge-corrected rate", &one.EdgeCorrectedPerSecond, 1/0.28)
 	same("arrival rate", &one.StartedPerSecond, 1/0.28)
 	same("output tokens", &one.OutputTokensPerSecond, 10/0.28)
 	same("prompt tokens", &one.PromptTokensPerSecond, 64/0.28)
@@ -91,6 +96,10 @@ func TestTokensCrossTheEdges(t *testing.T) {
 	one := o.report.Cases[0]
 	if got := one.OutputTokensPerSecond; got != 10 {
 		t.Errorf("%v tokens a second, want 10", got)
+	}
+	// Two requests end in the 25 s, one takes 10 s.
+	if one.RequestsPerSecond != 2.0/25 || math.Abs(one.EdgeCorrectedPerSecond-0.1) > 1e-9 {
+		t.Errorf("rates %v, %v", one.RequestsPerSecond, one.EdgeCorrectedPerSecond)
 	}
 	if one.Counts.Completed != 2 || one.Counts.Started != 2 || one.Window.DrainSeconds != 0 {
 		t.Errorf("counts %+v, window %+v", one.Counts, one.Window)

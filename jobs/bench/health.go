@@ -18,12 +18,14 @@ const (
 	// tick is the period of the ticker whose lateness shows that goroutines wait
 	// for a processor.
 	tick = 10 * time.Millisecond
-	// The client was the limit where its lateness is more than lagShare of the
-	// TTFT, the shortest latency that it falsifies, median against median or p99
-	// against p99. Less than the floors is not held against it.
+	// The client's lateness is held against it where it is more than lagShare of
+	// the TTFT, the shortest latency that it falsifies, and more than the floors:
+	// in the median the client was the limit, at p99 it is a warning. A p99 of
+	// more than the TTFT's own, and than lagWorst, is the limit again.
 	lagShare    = 0.20
 	lagFloorP50 = 0.005
 	lagFloorP99 = 0.020
+	lagWorst    = 0.100
 )
 
 // healthWatch watches the process while a case runs.
@@ -103,15 +105,24 @@ func (w *healthWatch) stop(slip stats.Sample) record.ClientHealth {
 
 // limited says whether the client was too slow to be believed.
 func limited(report record.CaseReport) bool {
-	over := func(late, latency *float64, floor float64) bool {
-		if latency != nil {
-			floor = max(floor, lagShare**latency)
-		}
-		return late != nil && *late > floor
-	}
 	client, ttft := report.Client, report.Latency.TTFT
-	return over(client.TickLagP50Seconds, ttft.P50, lagFloorP50) || over(client.TickLagP99Seconds, ttft.P99, lagFloorP99) ||
-		over(client.ScheduleSlipP99Seconds, ttft.P99, lagFloorP99)
+	return exceedsShare(client.TickLagP50Seconds, ttft.P50, lagShare, lagFloorP50) ||
+		exceedsShare(client.ScheduleSlipP99Seconds, ttft.P99, lagShare, lagFloorP99) ||
+		exceedsShare(client.TickLagP99Seconds, ttft.P99, 1, lagWorst)
+}
+
+// late says whether the client's lateness shows in the highest latencies.
+func late(report record.CaseReport) bool {
+	return exceedsShare(report.Client.TickLagP99Seconds, report.Latency.TTFT.P99, lagShare, lagFloorP99)
+}
+
+// exceedsShare says whether a lateness is more than the floor and more than a
+// share of a latency, where that is known.
+func exceedsShare(lateness, latency *float64, share, floor float64) bool {
+	if latency != nil {
+		floor = max(floor, share**latency)
+	}
+	return lateness != nil && *lateness > floor
 }
 
 const pausesMetric = "/sched/pauses/total/gc:seconds"

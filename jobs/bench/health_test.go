@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
-func TestLimited(t *testing.T) {
+func TestLimitedAndLate(t *testing.T) {
 	report := func(lag50, lag99, slip, ttft50, ttft99 float64) record.CaseReport {
 		return record.CaseReport{
 			Client:  record.ClientHealth{TickLagP50Seconds: &lag50, TickLagP99Seconds: &lag99, ScheduleSlipP99Seconds: &slip},
@@ -17,21 +17,26 @@ func TestLimited(t *testing.T) {
 		}
 	}
 	tests := map[string]struct {
-		report record.CaseReport
-		want   bool
+		report        record.CaseReport
+		limited, late bool
 	}{
-		"on time":                        {report(0.001, 0.005, 0.0001, 0.3, 0.5), false},
-		"late at p99":                    {report(0.001, 0.150, 0, 0.3, 0.5), true},
-		"late, but little of a slow one": {report(0.001, 0.150, 0, 2, 5), false},
-		"late in the median":             {report(0.070, 0.080, 0, 0.3, 0.5), true},
-		"fast server, below the floors":  {report(0.004, 0.015, 0.015, 0.001, 0.002), false},
-		"sends late":                     {report(0, 0, 0.2, 0.3, 0.5), true},
-		"nothing known":                  {record.CaseReport{}, false},
+		"on time":                        {report(0.001, 0.005, 0.0001, 0.3, 0.5), false, false},
+		"late at p99":                    {report(0.001, 0.150, 0, 0.3, 0.5), false, true},
+		"later at p99 than the TTFT":     {report(0.001, 0.600, 0, 0.3, 0.5), true, true},
+		"late at p99 for a fast server":  {report(0.001, 0.090, 0, 0.01, 0.02), false, true},
+		"late, but little of a slow one": {report(0.001, 0.150, 0, 2, 5), false, false},
+		"late in the median":             {report(0.070, 0.080, 0, 0.3, 0.5), true, false},
+		"fast server, below the floors":  {report(0.004, 0.015, 0.015, 0.001, 0.002), false, false},
+		"sends late":                     {report(0, 0, 0.2, 0.3, 0.5), true, false},
+		"nothing known":                  {record.CaseReport{}, false, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := limited(test.report); got != test.want {
-				t.Errorf("got %v", got)
+			if got := limited(test.report); got != test.limited {
+				t.Errorf("limited %v", got)
+			}
+			if got := late(test.report); got != test.late {
+				t.Errorf("late %v", got)
 			}
 		})
 	}

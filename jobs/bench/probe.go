@@ -74,9 +74,9 @@ func (r *run) request(c record.BenchCase, id workload.ID) openai.Request {
 		Temperature: r.plan.Temperature, Stream: r.plan.Stream, ContinuousUsage: r.plan.ContinuousUsage,
 	}
 	if r.plan.Target.API == record.APIChat {
-		request.Text = workload.TextPrompt(r.plan.Seed, id, c.PromptTokens)
+		request.Text = workload.TextPrompt(r.seed, id, c.PromptTokens)
 	} else {
-		request.Tokens = workload.TokenPrompt(r.plan.Seed, id, c.PromptTokens)
+		request.Tokens = workload.TokenPrompt(r.seed, id, c.PromptTokens)
 	}
 	return request
 }

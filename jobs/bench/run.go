@@ -13,6 +13,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/workload"
 	"github.com/kubectl-inference/kubectl-inference/jobs/openai"
 	"github.com/kubectl-inference/kubectl-inference/jobs/prom"
 )
@@ -76,6 +77,7 @@ type run struct {
 	client  *openai.Client
 	prom    *prom.Client
 	model   string
+	seed    uint64    // of the run's prompts
 	base    time.Time // the zero of the records' times
 	records *bufio.Writer
 }
@@ -94,7 +96,7 @@ func Run(ctx context.Context, plan record.BenchPlan, deps Deps) (record.BenchRep
 	if err := plan.Validate(); err != nil {
 		return report, err
 	}
-	r := &run{Deps: deps, plan: plan, base: deps.Now(), records: bufio.NewWriterSize(deps.Records, 64<<10)}
+	r := &run{Deps: deps, plan: plan, seed: workload.Seed(plan.Seed, plan.Run), base: deps.Now(), records: bufio.NewWriterSize(deps.Records, 64<<10)}
 	report.Started, report.Finished = wall(r.base), wall(r.base)
 	if err := r.connect(); err != nil {
 		return report, err

@@ -29,11 +29,12 @@ func (a *collected) report(w window, drained, started time.Time) record.CaseRepo
 			Start: wall(w.start), End: wall(w.end), Seconds: seconds, Steady: w.steady,
 			RampSeconds: w.start.Sub(started).Seconds(), DrainSeconds: max(drained.Sub(w.end).Seconds(), 0),
 		},
-		Counts:                a.counts,
-		RequestsPerSecond:     a.rate(float64(a.counts.Completed)),
-		StartedPerSecond:      a.rate(float64(a.counts.Succeeded)),
-		OutputTokensPerSecond: a.rate(a.outputTokens),
-		PromptTokensPerSecond: a.rate(a.promptTokens),
+		Counts:                 a.counts,
+		RequestsPerSecond:      a.rate(float64(a.counts.Completed)),
+		StartedPerSecond:       a.rate(float64(a.counts.Succeeded)),
+		EdgeCorrectedPerSecond: a.rate(a.flow),
+		OutputTokensPerSecond:  a.rate(a.outputTokens),
+		PromptTokensPerSecond:  a.rate(a.promptTokens),
 		Latency: record.CaseLatencies{
 			TTFT: summary(&a.ttft), TTFTEff: summary(&a.ttftEff), TTFOT: summary(&a.ttfot), TPOT: summary(&a.tpot),
 			ICL: summary(&a.icl), ITL: summary(&a.itl), E2E: summary(&a.e2e), E2EEff: summary(&a.e2eEff), MaxStall: summary(&a.stall),
@@ -57,7 +58,9 @@ func (a *collected) report(w window, drained, started time.Time) record.CaseRepo
 	return report
 }
 
-// rateInterval is the interval of the request rate by the method of batch means.
+// rateInterval is the interval of the request rate by the method of batch means,
+// and no narrower than a request more or less: in step with the parts of the
+// window, even requests would have an interval of nothing.
 func (a *collected) rateInterval() (low, high float64, ok bool) {
 	part := a.window.seconds() / rateParts
 	if part <= 0 || len(a.ends) < rateParts*partLeast {
@@ -68,7 +71,8 @@ func (a *collected) rateInterval() (low, high float64, ok bool) {
 		rates[min(int(end/part), rateParts-1)] += 1 / part
 	}
 	_, low, high, ok = stats.MeanInterval(rates, confidence)
-	return max(low, 0), high, ok
+	n := float64(len(a.ends))
+	return max(min(low, a.rate(n-1)), 0), max(high, a.rate(n+1)), ok
 }
 
 // little checks L = X R. L is integrated from the in-flight counter, X R is from

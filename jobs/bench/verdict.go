@@ -79,7 +79,10 @@ type finding func(code, format string, args ...any)
 func health(report record.CaseReport, reason, warn finding) {
 	switch client := report.Client; {
 	case client.Limited:
-		reason("client_limited", "the client was the limit: its ticks were late by %s (p99), its requests by %s (p99)", milli(client.TickLagP99Seconds), milli(client.ScheduleSlipP99Seconds))
+		reason("client_limited", "the client was the limit: its ticks were late by %s (median) and %s (p99), its requests by %s (p99)",
+			milli(client.TickLagP50Seconds), milli(client.TickLagP99Seconds), milli(client.ScheduleSlipP99Seconds))
+	case late(report):
+		warn("client_late", "1 %% of the client's ticks were late by %s or more: the highest latencies may be overstated by that", milli(client.TickLagP99Seconds))
 	case client.ThrottledPeriods != nil && *client.ThrottledPeriods > 0:
 		warn("client_throttled", "the client was throttled by its CPU limit %d times", *client.ThrottledPeriods)
 	}

@@ -34,7 +34,8 @@ type BenchPlan struct {
 	// ContinuousUsage asks for the token count on every chunk, which makes ITL
 	// known. It is vLLM's extension and costs the server some work.
 	ContinuousUsage bool `json:"continuous_usage"`
-	// Seed decides every random choice.
+	// Seed and Run decide every random choice. Another run has other prompts, so
+	// it finds nothing of this one in the server's prefix cache.
 	Seed uint64 `json:"seed"`
 	// SLOs are the objectives that goodput is counted against.
 	SLOs []BenchSLO `json:"slos"`

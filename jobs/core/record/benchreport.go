@@ -46,13 +46,18 @@ type CaseReport struct {
 	Window CaseWindow `json:"window"`
 	Counts CaseCounts `json:"counts"`
 	// RequestsPerSecond is Counts.Completed / W. The interval is Student's t at
-	// 95 % over the rates of equal parts of W; nil where W is too short.
+	// 95 % over the rates of equal parts of W, and at least a request more and
+	// less; nil where W holds too few.
 	RequestsPerSecond     float64  `json:"requests_per_second"`
 	RequestsPerSecondLow  *float64 `json:"requests_per_second_low"`
 	RequestsPerSecondHigh *float64 `json:"requests_per_second_high"`
 	// StartedPerSecond is the same rate by arrival: requests sent in W that
 	// succeeded in the end / W.
 	StartedPerSecond float64 `json:"started_per_second"`
+	// EdgeCorrectedPerSecond counts each request that succeeded for the share of
+	// its time, send to end, that lies in W. It has no bias where W holds few
+	// requests after another and the slots move in waves, as the other rates do.
+	EdgeCorrectedPerSecond float64 `json:"edge_corrected_requests_per_second"`
 	// OutputTokensPerSecond counts the tokens whose chunk arrived in W, also of
 	// requests that cross its edges. PromptTokensPerSecond counts the prompts
 	// whose first token arrived in W.

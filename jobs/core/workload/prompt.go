@@ -1,8 +1,9 @@
 // Package workload makes the requests of a measuring run. Everything follows
-// from one seed: two runs with equal seeds send equal prompts.
+// from one seed, so two runs of one plan send equal prompts.
 package workload
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"strings"
 )
@@ -18,6 +19,15 @@ const (
 	firstID = 1000
 	numIDs  = 28000
 )
+
+// Seed is the seed of one run's prompts: it follows from the plan's seed and the
+// run's name. Another run has other prompts, so that it finds nothing of an
+// earlier one in the server's prefix cache (vllm#54227).
+func Seed(seed uint64, run string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(run)) // a hash never fails
+	return scramble(seed ^ scramble(hash.Sum64()))
+}
 
 // ID numbers a request of a run. Requests with different IDs never share the
 // first Block tokens of their prompts.

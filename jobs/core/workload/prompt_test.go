@@ -56,6 +56,18 @@ func TestPromptsShareNoFirstBlock(t *testing.T) {
 	}
 }
 
+func TestSeed(t *testing.T) {
+	seen := map[uint64]bool{}
+	for _, run := range []string{"", "a", "b", "chat-0102"} {
+		for _, seed := range []uint64{0, 1, 2} {
+			seen[workload.Seed(seed, run)] = true
+		}
+	}
+	if len(seen) != 12 || workload.Seed(1, "a") != workload.Seed(1, "a") {
+		t.Errorf("%d seeds", len(seen))
+	}
+}
+
 func TestNewIDIsUnique(t *testing.T) {
 	seen := map[workload.ID]bool{}
 	n := 0
