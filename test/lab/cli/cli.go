@@ -80,7 +80,7 @@ Environment:
 	root.SetErr(env.Err)
 	root.PersistentFlags().StringVar(&f.dir, "dir", "", "the lab's directory (default $LAB_DIR, or .lab in the repository)")
 	root.PersistentFlags().StringVar(&f.source, "source", "", "the repository (default: found from the working directory)")
-	root.AddCommand(upCommand(env, f), downCommand(env, f), buildCommand(env, f), statusCommand(env, f), kubeconfigCommand(env, f), execCommand(env, f))
+	root.AddCommand(upCommand(env, f), downCommand(env, f), buildCommand(env, f), statusCommand(env, f), kubeconfigCommand(env, f), execCommand(env, f), checkCommand(env, f))
 	root.AddCommand(insideCommands(env, f)...)
 	return root
 }

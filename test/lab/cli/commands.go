@@ -131,3 +131,20 @@ func execCommand(env Environment, f *flags) *cobra.Command {
 		},
 	}
 }
+
+func checkCommand(env Environment, f *flags) *cobra.Command {
+	return &cobra.Command{
+		Use: "check-clean", Short: "Check that a lab which was taken down has left nothing", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			o, err := f.options(env)
+			if err != nil {
+				return err
+			}
+			if err := cluster.Check(o.Layout); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(env.Out, "nothing is left: no state, process, mount or bridge")
+			return err
+		},
+	}
+}

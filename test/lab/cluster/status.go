@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"os/exec"
+	"strings"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/layout"
@@ -49,4 +50,23 @@ func Exec(l layout.Layout, cmd *exec.Cmd, args []string) error {
 	cmd.Path = layout.Layout(layout.Inside).Bin("lab")
 	cmd.Args = append([]string{"lab", "run", "--"}, args...)
 	return id.Enter(cmd)
+}
+
+// Check returns an error that lists what a lab which was taken down has left.
+func Check(l layout.Layout) error {
+	_, running, err := sandbox.Find(l)
+	if err != nil {
+		return err
+	}
+	if running {
+		return failure.New(failure.Differs, "take it down: lab down", "check that nothing is left: the lab is up")
+	}
+	found, err := sandbox.Residue(l)
+	if err != nil {
+		return err
+	}
+	if len(found) > 0 {
+		return failure.New(failure.Differs, "lab down", "check that nothing is left: %s", strings.Join(found, ", "))
+	}
+	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -70,17 +69,4 @@ func (id Identity) enterThread(cmd *exec.Cmd) error {
 		return cmd.Err
 	}
 	return cmd.Run()
-}
-
-// ExitCode tells a command that ended with a code of its own from one that
-// could not be run.
-func ExitCode(err error) (int, bool) {
-	exit, ok := err.(*exec.ExitError)
-	if !ok {
-		return 0, false
-	}
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return 128 + int(status.Signal()), true
-	}
-	return exit.ExitCode(), true
 }

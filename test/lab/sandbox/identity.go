@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -117,3 +118,20 @@ func parseStat(stat []byte) (state byte, start uint64, err error) {
 	}
 	return fields[0][0], start, nil
 }
+
+// save writes which process the lab is.
+func (id Identity) save(l layout.Layout) error {
+	data, err := json.Marshal(id)
+	if err != nil {
+		return fmt.Errorf("note process: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(identityFile(l)), 0o755); err != nil {
+		return fmt.Errorf("note process: %w", err)
+	}
+	if err := os.WriteFile(identityFile(l), data, 0o644); err != nil {
+		return fmt.Errorf("note process: %w", err)
+	}
+	return nil
+}
+
+func identityFile(l layout.Layout) string { return l.Run("init.json") }

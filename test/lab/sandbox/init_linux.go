@@ -10,9 +10,6 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/test/lab/layout"
 )
 
-// NodeName is the host name inside, and the name of the cluster's only node.
-const NodeName = "node1"
-
 // Init is the first process of the lab: it prepares the mounts, starts the
 // command, and then reaps every process that loses its parent (containerd's
 // shims do) until the command ends. It returns the command's exit code.
