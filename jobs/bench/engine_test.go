@@ -74,6 +74,35 @@ func TestEngineTruth(t *testing.T) {
 	}
 }
 
+// A chat with a model that reasons first, with usage on every chunk: TTFOT is
+// TTFT and the reasoning, ITL is known and, with one token a chunk, is ICL.
+func TestEngineChat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake, err := engine.New(engine.Config{ReasoningTokens: 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = fake.Close() })
+		p := plan(record.BenchCase{Name: "c2", PromptTokens: 256, OutputTokens: 64, Concurrency: 2})
+		p.Target.API, p.ContinuousUsage, p.DurationSeconds = record.APIChat, true, 60
+		report, err := bench.Run(t.Context(), p, bench.Deps{HTTP: openaitest.Serve(t, fake)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := report.Cases[0]
+		if !one.Validity.Valid || one.Counts.Completed < 20 {
+			t.Errorf("validity %+v, counts %+v", one.Validity, one.Counts)
+		}
+		tpot := value(one.Latency.TPOT.Mean)
+		if got, want := value(one.Latency.TTFOT.Mean)-value(one.Latency.TTFT.Mean), 20*tpot; math.Abs(got-want) > 0.1*want {
+			t.Errorf("reasoning took %v, 20 tokens take %v", got, want)
+		}
+		if one.Latency.ITL.Count != one.Latency.ICL.Count || value(one.Latency.ITL.Mean) != value(one.Latency.ICL.Mean) {
+			t.Errorf("ITL %d x %v, ICL %d x %v", one.Latency.ITL.Count, value(one.Latency.ITL.Mean), one.Latency.ICL.Count, value(one.Latency.ICL.Mean))
+		}
+	})
+}
+
 // gathered is a metric summed over its series: the value of a counter, the sum
 // of a histogram.
 func gathered(t *testing.T, registry *prometheus.Registry, name string) float64 {
