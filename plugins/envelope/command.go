@@ -27,6 +27,9 @@ const example = `  # What did run nightly-7 find, and which thresholds follow?
   # From a saved report, without a cluster, for an objective
   kubectl inference envelope report.json --slo p99_e2e=30s
 
+  # The table that the seed platform published, as an example
+  kubectl inference envelope manifests/examples/seed-benchreport.json --check waiting=2
+
   # Two runs as one curve, as data
   kubectl inference envelope nightly-7 nightly-8 -o json > envelope.json
 

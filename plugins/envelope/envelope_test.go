@@ -20,6 +20,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/runner"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
@@ -116,6 +117,23 @@ func full(t *testing.T) string {
 	return string(data)
 }
 
+// shapes is a report of two token shapes, the second with one case.
+func shapes(t *testing.T) string {
+	t.Helper()
+	var report record.BenchReport
+	if err := json.Unmarshal([]byte(full(t)), &report); err != nil {
+		t.Fatal(err)
+	}
+	last := &report.Cases[len(report.Cases)-1]
+	last.Case.OutputTokens = 512
+	last.Server = nil
+	data, err := record.Encode(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
 func TestRendering(t *testing.T) {
 	var short record.BenchReport
 	if err := json.Unmarshal([]byte(full(t)), &short); err != nil {
@@ -133,6 +151,7 @@ func TestRendering(t *testing.T) {
 		width string
 		code  int
 	}{
+		"shapes.txt":      {shapes(t), []string{"-"}, "80", 0},
 		"seed.txt":        {"", []string{seedFile, "--check", "waiting=2", "--check", "kv=0.75", "--check", "p99=30"}, "80", 0},
 		"seed-slo.txt":    {"", []string{seedFile, "--slo", "p99_e2e=30s", "--headroom", "0.2"}, "80", 0},
 		"seed-broken.txt": {"", []string{seedFile, "--slo", "p99_e2e=2s"}, "80", 3},
@@ -252,9 +271,9 @@ func TestRunOfTheCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	config := cluster(t, map[string]map[string]string{
-		"inference-bench-nightly": {reportKey: string(seed)},
-		"inference-bench-running": {},
-		"inference-bench-newer":   {reportKey: strings.Replace(string(seed), "v1alpha1", "v2", 1)},
+		runner.ReportName("nightly"): {runner.ReportKey: string(seed)},
+		"inference-bench-running":    {},
+		"inference-bench-newer":      {reportKey: strings.Replace(string(seed), "v1alpha1", "v2", 1)},
 	})
 	fromFile := invoke(t, "", nil, seedFile)
 	fromRun := invoke(t, "", nil, "nightly", "--kubeconfig", config)

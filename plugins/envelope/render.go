@@ -38,6 +38,7 @@ func render(w io.Writer, envelope record.CapacityEnvelope, width int) error {
 	for i, shape := range envelope.Shapes {
 		if i > 0 {
 			p.line("")
+			p.line(term.Faint(strings.Repeat("─", p.width)))
 		}
 		p.shape(shape)
 	}
@@ -48,8 +49,10 @@ func (p *page) shape(shape record.ShapeEnvelope) {
 	p.header(shape)
 	p.plan(shape)
 	if len(shape.Levels) > 0 {
-		p.throughputChart(shape)
-		p.latencyChart(shape)
+		if len(shape.Levels) > 1 {
+			p.throughputChart(shape)
+			p.latencyChart(shape)
+		}
 		p.cases(shape)
 		p.rates(shape)
 		p.knees(shape)

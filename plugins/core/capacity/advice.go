@@ -40,7 +40,7 @@ func nextLoads(levels []level, holds int, plan record.Rate) []record.NextLoad {
 	}
 	last := levels[len(levels)-1]
 	if rising(levels) && !last.Saturation.Over {
-		add(2*last.Concurrency, "the curve still rises at %s", last.at())
+		add(2*last.Concurrency, "beyond %s the curve is not known", last.at())
 	}
 	if at := plan.Concurrency; at != nil {
 		if below, above, ok := around(levels, *at); ok && above.Concurrency >= gapRatio*below.Concurrency {
@@ -63,8 +63,12 @@ func warnings(levels []level, cases []measured) []record.Notice {
 		}
 	}
 	if len(thin) > 0 {
+		where := loadList(thin)
+		if len(thin) == len(levels) && len(levels) > 1 {
+			where = "every load"
+		}
 		all = append(all, record.Notice{Code: "thin_p99", Message: fmt.Sprintf(
-			"p99 at %s rests on fewer than the %d requests that it needs", loadList(thin), Needed(99, sureOfPercentile))})
+			"p99 at %s rests on fewer than the %d requests that it needs", where, Needed(99, sureOfPercentile))})
 	}
 	unknown := slices.ContainsFunc(cases, func(m measured) bool { return m.report.Server[record.SignalReplicas] == nil })
 	if unknown {

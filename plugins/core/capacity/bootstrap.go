@@ -4,10 +4,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/stats"
 )
 
 // Level is the confidence of every interval.
 const Level = 0.95
+
+// normal is the quantile of the normal distribution that belongs to Level.
+const normal = 1.959964
 
 // Span is an interval by percentiles of resampled values. Low is -Inf or High
 // +Inf where the resamples do not bound that side.
@@ -36,7 +41,7 @@ func (f Fit) Resample(points []Point, loads []float64, resamples int, random *ra
 	if n <= f.Free || resamples < 2 {
 		return Band{}, false
 	}
-	widen := math.Sqrt(float64(n)/float64(n-f.Free)) * student(n-f.Free) / student(0)
+	widen := math.Sqrt(float64(n)/float64(n-f.Free)) * stats.StudentT(n-f.Free, Level) / normal
 	standard := make([]float64, n)
 	for i, point := range points {
 		standard[i] = widen * f.Residuals[i] / math.Sqrt(point.X)
@@ -100,17 +105,4 @@ func span(values []float64) Span {
 	tail := (1 - Level) / 2
 	at := func(q float64) float64 { return values[int(math.Round(q*float64(len(values)-1)))] }
 	return Span{at(tail), at(1 - tail)}
-}
-
-// student returns the 97.5 % quantile of Student's t with the given degrees of
-// freedom, that of the normal distribution for 0.
-func student(freedom int) float64 {
-	const normal = 1.959964
-	small := [...]float64{normal, 12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281}
-	if freedom < len(small) {
-		return small[freedom]
-	}
-	// The first terms of the expansion in 1/freedom, exact to 0.2 % from 10 on.
-	d := float64(freedom)
-	return normal + (math.Pow(normal, 3)+normal)/(4*d) + (5*math.Pow(normal, 5)+16*math.Pow(normal, 3)+3*normal)/(96*d*d)
 }

@@ -188,7 +188,7 @@ func (s *shape) fit(all []level, result *record.ShapeEnvelope, options Options, 
 	result.Fit = record.USLFit{Points: len(cloud), Residuals: []float64{}, Curve: []record.CurvePoint{}}
 	fitted, err := FitUSL(cloud)
 	if err != nil {
-		result.Fit.Withheld = notice("no_fit", fmt.Sprintf("%v: %d measured", err, len(all)))
+		result.Fit.Withheld = notice("no_fit", fmt.Sprintf("%v, measured: %d", err, len(all)))
 		return nil, nil
 	}
 	out := &result.Fit

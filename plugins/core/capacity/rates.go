@@ -25,7 +25,7 @@ func maximum(levels []level, fitted *Fit, band *Band) record.Rate {
 	measuredRate := record.Rate{
 		RequestsPerSecond: number(top.RequestsPerSecond), Interval: top.Interval, Concurrency: number(top.Concurrency),
 		LowerBound: rising(levels),
-		Binding:    notice("measured", fmt.Sprintf("the best of %d measured loads", len(levels))),
+		Binding:    notice("measured", "the highest rate measured"),
 		Evidence:   top.Cases,
 	}
 	if fitted == nil || worstMiss(levels, *fitted) > trustedMiss || fitted.Peak() > extrapolation*last.Concurrency {
@@ -69,6 +69,9 @@ func sustained(levels []level) (record.Rate, int) {
 	case end < len(levels):
 		rate.Binding = notice("saturation", fmt.Sprintf("at %s %s", levels[end].at(), failed(levels[end])))
 		rate.Evidence = append(rate.Evidence, levels[end].Cases...)
+	case len(levels) < minLevels:
+		rate.LowerBound = true
+		rate.Binding = notice("range", "too few loads were measured to see the curve bend")
 	case rising(levels):
 		rate.LowerBound = true
 		rate.Binding = notice("range", fmt.Sprintf("%s is the highest load measured and the curve still rises", last.at()))
@@ -134,7 +137,7 @@ scan:
 // curve, joined by straight lines, reaches it.
 func planned(levels []level, sustain, slo record.Rate, slos []record.BenchSLO, headroom float64) record.Rate {
 	if len(levels) < minLevels {
-		return record.Rate{Withheld: notice("few_loads", fmt.Sprintf("%d loads were measured: a curve needs %d", len(levels), minLevels))}
+		return record.Rate{Withheld: notice("few_loads", fmt.Sprintf("a curve needs %d loads, measured: %d", minLevels, len(levels)))}
 	}
 	if sustain.Withheld != nil {
 		return record.Rate{Withheld: sustain.Withheld}
