@@ -3,7 +3,6 @@ package sync
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -27,7 +26,7 @@ func explain(err error, plan record.SyncPlan) error {
 	case errors.As(err, &fromHub):
 		return explainHub(fromHub, plan)
 	case errors.As(err, &fromStore):
-		return explainStore(fromStore)
+		return store.Explain(fromStore)
 	case errors.As(err, &wrong):
 		return failure.New(failure.Failed, "the Hub or a cache on the way to it serves wrong bytes; try again later, or another --hub-endpoint",
 			"verify %s: %w, after %d attempts", plan.Repo, err, fileAttempts)
@@ -77,25 +76,4 @@ func explainHub(problem *hub.Error, plan record.SyncPlan) error {
 		return failure.New(failure.Unreachable, "check the Hub endpoint, DNS, and HTTPS_PROXY and NO_PROXY", "reach the Hub at %s: %w", endpoint, problem)
 	}
 	return failure.New(failure.Unreachable, "run it again, finished files are kept", "read model %s: %w", plan.Repo, problem)
-}
-
-func explainStore(problem *store.Error) error {
-	kind, hint := failure.Failed, ""
-	switch problem.Cause {
-	case store.NoBucket:
-		kind, hint = failure.NotFound, fmt.Sprintf("create the bucket %s, or correct --to", problem.Bucket)
-	case store.Denied:
-		kind, hint = failure.Denied, "allow "+problem.Action+" for these credentials on the bucket and its prefix"
-	case store.BadCredentials:
-		kind, hint = failure.Denied, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the ServiceAccount"
-	case store.ClockSkew:
-		kind, hint = failure.Usage, "set this machine's clock"
-	case store.Misconfigured:
-		kind, hint = failure.Usage, "check the AWS settings in the environment"
-	case store.Unreachable:
-		kind, hint = failure.Unreachable, "check the S3 endpoint, DNS, and HTTPS_PROXY and NO_PROXY"
-	case store.Mismatch:
-		hint = "the network between this program and the store damages data; run it again"
-	}
-	return failure.New(kind, hint, "%w", problem)
 }

@@ -22,7 +22,7 @@ func TestFaultsThatPass(t *testing.T) {
 		retried bool
 	}{
 		"huggingface_hub#3643 wrong bytes once":          {faults: []hub.Fault{{Kind: hub.FaultCorrupt, Path: shard, Times: 1, After: 1000}}},
-		"wrong bytes in the last part once":              {faults: []hub.Fault{{Kind: hub.FaultCorrupt, Path: shard, Times: 2, After: 18 << 20}}},
+		"wrong bytes in the last part once":              {faults: []hub.Fault{{Kind: hub.FaultCorrupt, Path: shard, Times: 2, After: 33 << 19}}},
 		"wrong bytes of a git file once":                 {faults: []hub.Fault{{Kind: hub.FaultCorrupt, Path: "config.json", Times: 1}}},
 		"cut stream":                                     {faults: []hub.Fault{{Kind: hub.FaultCut, Path: shard, Times: 3, After: 1 << 20}}, retried: true},
 		"cut stream of a git file":                       {faults: []hub.Fault{{Kind: hub.FaultCut, Path: "tokenizer.json", Times: 2, After: 100}}, retried: true},
@@ -59,7 +59,7 @@ func TestFaultsThatStay(t *testing.T) {
 		kind  failure.Kind
 		text  string
 	}{
-		"huggingface_hub#3643 wrong bytes":     {fault: hub.Fault{Kind: hub.FaultCorrupt, Path: shard, After: 17 << 20}, kind: failure.Failed, text: "its sha256 is"},
+		"huggingface_hub#3643 wrong bytes":     {fault: hub.Fault{Kind: hub.FaultCorrupt, Path: shard, After: 33 << 19}, kind: failure.Failed, text: "its sha256 is"},
 		"wrong bytes of a git file":            {fault: hub.Fault{Kind: hub.FaultCorrupt, Path: "generation_config.json", After: 3}, kind: failure.Failed, text: "its git-sha1 is"},
 		"cut before the first byte":            {fault: hub.Fault{Kind: hub.FaultCut, Path: shard}, kind: failure.Unreachable, text: "4 attempts"},
 		"URLs that never work (xet-core#238)":  {fault: hub.Fault{Kind: hub.FaultExpired, Path: shard}, kind: failure.Unreachable, text: "refused the URL"},
@@ -87,7 +87,10 @@ func TestFaultsThatStay(t *testing.T) {
 
 // The Hub's own window is waited for as it says, not by chance.
 func TestRateLimitIsWaitedFor(t *testing.T) {
-	w := newWorld(t, func(o *hub.Options) { o.Limits = hub.Limits{Resolvers: 3, Window: 5 * time.Minute} })
+	w := newWorld(t, func(o *hub.Options) {
+		o.Models[0].Bytes = 1 << 20
+		o.Limits = hub.Limits{Resolvers: 3, Window: 5 * time.Minute}
+	})
 	// One at a time: waits at the same time would each move the tests' clock.
 	w.plan.Workers = 1
 	result := w.mustRun()
@@ -131,7 +134,7 @@ func TestDenied(t *testing.T) {
 		"Hub down":                                 {change: func(w *world) { w.plan.HubEndpoint = "http://127.0.0.1:1" }, kind: failure.Unreachable, text: "reach the Hub at http://127.0.0.1:1"},
 		"nothing left":                             {change: func(w *world) { w.plan.Include = []string{"*.onnx"} }, kind: failure.Usage, text: "none of the"},
 		"sglang#32279 a shard excluded":            {change: func(w *world) { w.plan.Exclude = []string{shard} }, kind: failure.Usage, text: "names " + shard},
-		"budget below one part":                    {change: func(w *world) { w.plan.MemoryBytes = 1 << 20 }, kind: failure.Usage, text: "memory budget"},
+		"budget below one part":                    {change: func(w *world) { w.plan.MemoryBytes = 1 << 10 }, kind: failure.Usage, text: "memory budget"},
 		"CoSER#3 an index with a shard that is not there": {hub: func(o *hub.Options) { o.Models[0].Omit = []string{shard} }, kind: failure.Usage, text: "names " + shard},
 		"a git-lfs pointer in place of weights": {hub: func(o *hub.Options) {
 			o.Models[0].Files = map[string][]byte{"x.safetensors": []byte("version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")}
@@ -145,7 +148,12 @@ func TestDenied(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, test.hub)
+			w := newWorld(t, func(o *hub.Options) {
+				o.Models[0].Bytes = 1 << 20
+				if test.hub != nil {
+					test.hub(o)
+				}
+			})
 			if test.change != nil {
 				test.change(w)
 			}

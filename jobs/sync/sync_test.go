@@ -41,12 +41,12 @@ type world struct {
 	skew time.Duration
 }
 
-// newWorld serves a model of two shards of 20 MiB, which are two parts each,
+// newWorld serves a model of two shards of 17 MiB, which are two parts each,
 // unless change says otherwise.
 func newWorld(t *testing.T, change func(*hub.Options)) *world {
 	t.Helper()
 	w := &world{t: t, store: s3server.Start(t)}
-	options := hub.Options{Models: []hub.Model{{Name: repo, Bytes: 40 << 20}}, Now: w.now}
+	options := hub.Options{Models: []hub.Model{{Name: repo, Bytes: 34 << 20}}, Now: w.now}
 	if change != nil {
 		change(&options)
 	}
