@@ -74,6 +74,7 @@ func warnings(levels []level, cases []measured) []record.Notice {
 	if unknown {
 		all = append(all, record.Notice{Code: "replicas_unknown", Message: "the number of replicas was not recorded: everything here takes it as one"})
 	}
+	all = append(all, record.Notice{Code: "closed_loop", Message: "the load was a closed loop: that a backlog stays bounded at X_sustain was not tested"})
 	return append(all, passedOn(cases)...)
 }
 
