@@ -44,7 +44,8 @@ func (in Input) limit(stabilized Range) Limit {
 	if stabilized.Exact() && l.Count.Exact() && lowReason == highReason {
 		l.Reason = lowReason
 	}
-	l.Known = !stabilized.Exact() || l.Count.Exact()
+	spec := in.Replicas.Spec
+	l.Known = (stabilized.High <= spec || l.Up.Exact()) && (stabilized.Low >= spec || l.Down.Exact())
 	return l
 }
 

@@ -27,7 +27,7 @@ const sameMoment = 2 * time.Second
 //
 // lastScaleTime alone proves that there are none where it is older than the
 // longest policy period. An event gives the new size only: the old one is
-// taken from the event before, else bounded by the direction.
+// bounded by the direction and the range.
 func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 	longest := in.LongestPeriod()
 	recent := func(at time.Time) bool { return in.Now.Sub(at)-in.Slack-time.Second < longest }
@@ -57,7 +57,7 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 			continue
 		}
 		up := !strings.Contains(event.Reason, "below target") && !strings.Contains(event.Reason, "above Spec.MaxReplicas")
-		delta := in.deltaOf(sorted[:i], event, up)
+		delta := in.deltaOf(event, up)
 		if up {
 			known.Up = append(known.Up, Rescale{Time: event.Time, Delta: delta})
 		} else {
@@ -67,22 +67,19 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 	return known
 }
 
-// deltaOf returns by how much an event changed the size.
-func (in Input) deltaOf(before []SizeEvent, event SizeEvent, up bool) Range {
-	if len(before) > 0 {
-		delta := event.Size - before[len(before)-1].Size
-		if !up {
-			delta = -delta
-		}
-		if delta > 0 {
-			return Exactly(delta)
-		}
-	}
-	// Within its range the HPA leaves a size only for another one in it.
-	if up {
+// deltaOf bounds by how much an event changed the size. The size of the event
+// before proves nothing: somebody else may have changed it in between.
+func (in Input) deltaOf(event SizeEvent, up bool) Range {
+	switch {
+	case strings.Contains(event.Reason, "below Spec.MinReplicas"):
+		return Range{1, max(1, event.Size)}
+	case strings.Contains(event.Reason, "above Spec.MaxReplicas"):
+		return Range{1, AnyCount().High}
+	case up:
+		// Within its range the HPA leaves a size only for another one in it.
 		return Range{1, max(1, event.Size-min(in.Min, event.Size))}
 	}
-	return Range{1, max(1, in.Max-event.Size)}
+	return Range{1, max(1, clamp(int64(in.Max)-int64(event.Size)))}
 }
 
 // ParseRescale reads the message of an event SuccessfulRescale:
