@@ -15,8 +15,6 @@ import (
 type Reporter interface {
 	// Step runs one step and reports its name and duration.
 	Step(ctx context.Context, name string, run func(context.Context) error) error
-	// Note reports a line of its own.
-	Note(format string, args ...any)
 }
 
 // Root finds the repository's root from dir upwards.
@@ -55,10 +53,6 @@ func Cluster(ctx context.Context, source string, l layout.Layout, report Reporte
 func Pods(ctx context.Context, source string, l layout.Layout, report Reporter) ([]Built, error) {
 	var images []Built
 	for _, img := range Images() {
-		if !img.exists(source) {
-			report.Note("image %s left out: %s is not there", img.Name, filepath.Join(img.Module, img.Package))
-			continue
-		}
 		var built Built
 		err := report.Step(ctx, "image "+img.Name, func(ctx context.Context) error {
 			if err := img.build(ctx, source, l); err != nil {

@@ -55,17 +55,7 @@ func multicall() []string {
 	return []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "kubectl"}
 }
 
-// exists reports whether the program's source is there.
-func (p Program) exists(source string) bool {
-	if p.Pinned {
-		return true
-	}
-	info, err := os.Stat(filepath.Join(source, p.Module, p.Package))
-	return err == nil && info.IsDir()
-}
-
-// build compiles the program into the lab's bin folder and reports whether it
-// had to.
+// build compiles the program into the lab's bin folder.
 func (p Program) build(ctx context.Context, source string, l layout.Layout) error {
 	module := filepath.Join(source, p.Module)
 	target := l.Bin(p.Name)
