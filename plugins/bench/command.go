@@ -29,6 +29,9 @@ const example = `  # The seed's concurrency profile against an InferenceService
 // keyAPI is the key of an API key in its Secret, and its variable in the pod.
 const keyAPI = "OPENAI_API_KEY"
 
+// lagMargin is the time from a scrape to its samples being readable.
+const lagMargin = 2 * time.Second
+
 type options struct {
 	factory *kube.Factory
 	streams *term.Streams
@@ -53,6 +56,7 @@ type options struct {
 	errorRate   float64
 	prometheus  string
 	scrapeLag   time.Duration
+	scrapes     time.Duration
 	apiSecret   string
 	insecure    bool
 	local       bool
@@ -93,11 +97,12 @@ saved in the ConfigMap inference-bench-RUN and is what envelope reads.`,
 	flags.DurationVar(&o.duration, "duration", 2*time.Minute, "measured time of a case")
 	flags.DurationVar(&o.requestTime, "request-limit", 6*time.Minute, "when a request has failed")
 	flags.StringArrayVar(&o.slos, "slo", nil, "objective, such as p99_e2e=30s or p95_ttft=2s (repeatable)")
-	flags.Uint64Var(&o.seed, "seed", 1, "decides every prompt; the same seed sends the same load")
+	flags.Uint64Var(&o.seed, "seed", 1, "decides every prompt: the same seed and name send the same load")
 	flags.BoolVar(&o.stream, "stream", true, "stream the answers: TTFT and token times are measured")
 	flags.Float64Var(&o.errorRate, "max-error-rate", 0.01, "share of failed requests above which a case does not count (exit code 3)")
 	flags.StringVar(&o.prometheus, "prometheus", "", "URL of Prometheus, as the Job reaches it (default that of the target's own triggers)")
-	flags.DurationVar(&o.scrapeLag, "scrape-lag", 20*time.Second, "wait for the last scrape of a window")
+	flags.DurationVar(&o.scrapes, "scrape-interval", 15*time.Second, "how often Prometheus scrapes the engine; a window needs five scrapes before a threshold rests on it")
+	flags.DurationVar(&o.scrapeLag, "scrape-lag", 0, "wait for the last scrape of a window (default the scrape interval and 2s)")
 	flags.StringVar(&o.apiSecret, "api-key-secret", "", "Secret with the API key under the key "+keyAPI)
 	flags.BoolVar(&o.insecure, "insecure-skip-target-tls-verify", false, "accept any certificate of the target")
 	flags.BoolVar(&o.local, "local", false, "send the load from here; needs --url")
@@ -121,6 +126,12 @@ func (o *options) validate() error {
 		return failure.New(failure.Usage, "give --url, such as http://localhost:8000 with a port-forward", "bench: --local cannot reach a Service of the cluster")
 	case o.records != "" && !o.local:
 		return failure.New(failure.Usage, "the records of a Job are not kept yet; add --local", "read --records: it works with --local only")
+	}
+	if o.scrapes <= 0 || o.scrapeLag < 0 {
+		return failure.New(failure.Usage, "", "read --scrape-interval and --scrape-lag: a time is not above 0")
+	}
+	if o.scrapeLag == 0 {
+		o.scrapeLag = o.scrapes + lagMargin
 	}
 	if err := o.out.Validate(); err != nil {
 		return err

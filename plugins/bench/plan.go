@@ -41,7 +41,7 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 	}
 	if at.prometheus != "" {
 		plan.Prometheus = &record.BenchPrometheus{URL: at.prometheus, Namespace: at.namespace, PodRegex: at.podRegex,
-			ScrapeLagSeconds: o.scrapeLag.Seconds(), Required: required}
+			ScrapeLagSeconds: o.scrapeLag.Seconds(), StepSeconds: o.scrapes.Seconds(), Required: required}
 	}
 	return plan, plan.Validate()
 }

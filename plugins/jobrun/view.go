@@ -52,7 +52,7 @@ func (v *View) Event(event record.Event) {
 // Waiting implements Observer.
 func (v *View) Waiting(reason string) {
 	v.Close()
-	v.streams.Say("  %s", reason)
+	v.say(reason)
 }
 
 // Close ends a progress line that is on the screen.
@@ -62,6 +62,9 @@ func (v *View) Close() {
 		v.open = false
 	}
 }
+
+// say writes one line below the command's own.
+func (v *View) say(text string) { fmt.Fprintln(v.streams.Err, "  "+failure.Clean(text)) }
 
 func (v *View) line(event record.Event) {
 	v.Close()
@@ -86,7 +89,7 @@ func (v *View) progress(event record.Event) {
 			return
 		}
 		v.percent, v.shown = percent, event.Time
-		v.streams.Say("  %s", event.Message)
+		v.say(event.Message)
 		return
 	}
 	line := failure.Clean(event.Message)

@@ -1,0 +1,74 @@
+# kubectl-inference. The targets a newcomer needs: demo, test, lab-up, lab-down.
+#   make demo       the whole loop on a real cluster of its own (Linux, root)
+#   make test       everything that needs Go alone
+#   make lab-test   the stories on the real cluster (Linux, root; or LAB_KUBECONFIG)
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+# One setting for every build: each combination has its own packages in Go's
+# cache, and the lab's servers take minutes to compile.
+export CGO_ENABLED := 0
+export GOFLAGS := -trimpath
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+LAB := go -C test/lab run ./cmd/lab
+LAB_DIR ?= $(CURDIR)/.lab
+# Staticcheck is pinned: a new version may find new things on any day.
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: build
+build: ## build the plugin and the job binary into bin/
+	go build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/...
+
+.PHONY: install
+install: build ## put the plugin on your PATH (PREFIX=/usr/local)
+	install -m 0755 bin/kubectl-inference $(or $(PREFIX),/usr/local)/bin/
+
+.PHONY: servers
+servers: ## build the API server and the S3 server that the tests use
+	$(LAB) build kubernetes versitygw
+
+.PHONY: test
+test: servers lint ## everything that needs Go alone, the real API server and S3 server included
+	LAB_KUBERNETES=$(LAB_DIR)/bin/kubernetes LAB_VERSITYGW=$(LAB_DIR)/bin/versitygw go test ./...
+	cd test/lab && LAB_KUBERNETES=$(LAB_DIR)/bin/kubernetes go test $$(go list ./... | grep -v /stories)
+	cd test/oracle && go test ./...
+
+.PHONY: lint
+lint: ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l cmd plugins jobs manifests test); if [ -n "$$unformatted" ]; then echo "gofmt would change:" $$unformatted; exit 1; fi
+	go vet ./...
+	cd test/lab && go vet ./...
+	go run $(STATICCHECK) ./...
+	cd test/lab && go run $(STATICCHECK) ./...
+
+.PHONY: lab-up
+lab-up: ## start the lab: a real cluster with KEDA, Prometheus, S3 and fake GPUs
+	$(LAB) up
+
+.PHONY: lab-down
+lab-down: ## stop the lab and leave nothing behind
+	$(LAB) down
+
+.PHONY: lab-shell
+lab-shell: build ## a shell with kubectl, the plugin and the lab's kubeconfig
+	KUBECONFIG=$$($(LAB) kubeconfig) KUBECTL_INFERENCE_IMAGE=lab.test/inference-job:dev PATH="$(CURDIR)/bin:$(LAB_DIR)/bin:$$PATH" bash
+
+.PHONY: lab-test
+lab-test: build ## the stories on the real cluster
+	cd test/lab && LAB_STORIES=1 go test -count=1 -timeout 40m -v ./stories
+
+.PHONY: demo
+demo: build ## the whole loop, typed before your eyes
+	@test/demo.sh
+
+.PHONY: clean
+clean: ## remove what was built here
+	rm -rf bin dist
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
