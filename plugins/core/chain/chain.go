@@ -123,19 +123,32 @@ func (o Objects) complete(chain Chain) Chain {
 	return chain
 }
 
-// ownersOf climbs from the scaler, or from the workload where the scaler has
-// no owner of its own, to the root. Eight links are more than any owner has.
+// ownersOf climbs from the scaler to the root. Where the scaler leads to no
+// owner that the workload has too, the workload's come first: a hand-made
+// ScaledObject belongs to a service by its workload only.
 func (o Objects) ownersOf(chain Chain) []Ref {
-	var next *Ref
+	var owners []Ref
 	switch {
 	case chain.ScaledObject != nil:
-		next = ControllerOfScaledObject(*chain.ScaledObject)
+		owners = o.climb(ControllerOfScaledObject(*chain.ScaledObject))
 	case chain.HPA != nil:
-		next = controllerOfHPA(chain.HPA)
+		owners = o.climb(controllerOfHPA(chain.HPA))
 	}
-	if next == nil && chain.Workload != nil {
-		next = chain.Workload.Controller
+	if chain.Workload == nil {
+		return owners
 	}
+	above := o.climb(chain.Workload.Controller)
+	for _, owner := range owners {
+		if !slices.ContainsFunc(above, owner.same) {
+			above = append(above, owner)
+		}
+	}
+	return above
+}
+
+// climb returns the owners from the root down to next. Eight are more than any
+// object has.
+func (o Objects) climb(next *Ref) []Ref {
 	var owners []Ref
 	for range 8 {
 		if next == nil {
