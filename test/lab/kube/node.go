@@ -104,6 +104,7 @@ clusterDomain: cluster.local
 clusterDNS: [%[5]s]
 resolvConf: ""
 containerRuntimeEndpoint: unix://%[6]s
+volumePluginDir: %[7]s
 cgroupDriver: cgroupfs
 # The kubelet does not manage the machine's resources: the lab is a guest.
 cgroupsPerQOS: false
@@ -114,7 +115,7 @@ failSwapOn: false
 oomScoreAdj: 0
 shutdownGracePeriod: 0s
 `, network.Address, c.PKI("kubelet-server.crt"), c.PKI("kubelet-server.key"), c.PKI("ca.crt"),
-		network.DNSService, containerdSocket)
+		network.DNSService, containerdSocket, c.Layout.Run("data", "volume-plugins"))
 	if err := write(c.Config("kubelet.yaml"), []byte(config)); err != nil {
 		return process.Spec{}, fmt.Errorf("configure kubelet: %w", err)
 	}

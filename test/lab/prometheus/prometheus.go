@@ -23,11 +23,11 @@ import (
 // Host is where Prometheus is reached; Services lead there by name.
 const Host = network.Address + ":9090"
 
-// Interval is how often pods are looked for. The scrape interval is the lab's
-// own; a cluster's is more often 15 or 30 s.
+// Interval is how often pods are looked for. The scrape interval is short so
+// that short windows hold several scrapes; a cluster's is more often 15 or 30 s.
 const (
 	Interval       = 2 * time.Second
-	scrapeInterval = 5 * time.Second
+	scrapeInterval = 2 * time.Second
 )
 
 //go:embed prometheus.yaml
@@ -44,7 +44,7 @@ func Server(c *kube.Cluster, env []string, tools debian.Tools) (process.Spec, er
 	if err != nil {
 		return process.Spec{}, err
 	}
-	config := fmt.Sprintf(`global: {scrape_interval: %[1]s, scrape_timeout: 4s, evaluation_interval: %[1]s}
+	config := fmt.Sprintf(`global: {scrape_interval: %[1]s, scrape_timeout: 2s, evaluation_interval: %[1]s}
 scrape_configs:
 - job_name: pods
   file_sd_configs: [{files: [%[2]q], refresh_interval: 5s}]

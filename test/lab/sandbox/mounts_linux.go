@@ -1,12 +1,9 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"syscall"
 
 	"github.com/kubectl-inference/kubectl-inference/test/lab/layout"
@@ -26,8 +23,8 @@ const resolvConf = "nameserver " + network.DNSService + "\n" +
 	"search svc.cluster.local cluster.local\noptions ndots:5\n"
 
 // mounts gives the calling process, which must have its own mount namespace,
-// its own /proc and /run, the lab's directory under its fixed name, and the
-// cluster's DNS as resolver.
+// its own /proc and /run, the lab's directory under its fixed name, its own view
+// of the machine's folders, and the cluster's DNS as resolver.
 func mounts(l layout.Layout) error {
 	// Private first: what follows must not show outside.
 	if err := syscall.Mount("", "/", "", syscall.MS_REC|syscall.MS_PRIVATE, ""); err != nil {
@@ -56,7 +53,50 @@ func mounts(l layout.Layout) error {
 	if err := layers(layout.Layout(layout.Inside)); err != nil {
 		return err
 	}
-	return names(layout.Layout(layout.Inside))
+	if err := hostFolders(layout.Layout(layout.Inside)); err != nil {
+		return err
+	}
+	for _, path := range shielded() {
+		if err := shield(path); err != nil {
+			return err
+		}
+	}
+	return names()
+}
+
+// shielded are the machine's folders that servers write to whatever they are
+// told: pod logs and the CNI cache in /var, plug-in folders in /usr and /opt.
+func shielded() []string { return []string{"/etc", "/opt", "/usr", "/var"} }
+
+// shield lays a layer in memory over a folder: it reads as before, and what is
+// written stays inside.
+func shield(path string) error {
+	if !isDir(path) {
+		return nil
+	}
+	layers := filepath.Join("/run/shield", path)
+	upper, work := filepath.Join(layers, "upper"), filepath.Join(layers, "work")
+	for _, dir := range []string{upper, work} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return fmt.Errorf("shield %s: %w", path, err)
+		}
+	}
+	return mount("overlay", path, "overlay", 0, "lowerdir="+path+",upperdir="+upper+",workdir="+work)
+}
+
+// hostFolders gives the lab folders of its own where node programs have fixed
+// paths on the host: the kubelet's pod logs (/var/log) and plug-in sockets, and
+// CNI's results (both /var/lib). Labs side by side would delete each other's.
+func hostFolders(l layout.Layout) error {
+	for target, source := range map[string]string{"/var/log": l.Run("data", "var-log"), "/var/lib": l.Run("data", "var-lib")} {
+		if err := os.MkdirAll(source, 0o755); err != nil {
+			return fmt.Errorf("create %s: %w", source, err)
+		}
+		if err := mount(source, target, "", syscall.MS_BIND, ""); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // layers puts containerd's layers in memory where the lab's directory cannot
@@ -76,48 +116,23 @@ func layers(l layout.Layout) error {
 	return mount("tmpfs", path, "tmpfs", 0, "mode=755")
 }
 
-// names mounts the lab's hosts and resolv.conf over the machine's.
-func names(l layout.Layout) error {
-	return errors.Join(over("/etc/hosts", l.Run("hosts"), hosts), over("/etc/resolv.conf", l.Run("resolv.conf"), resolvConf))
+// names writes the lab's hosts and resolv.conf into its own /etc, in place of
+// what may be a link to a file of a name service.
+func names() error {
+	for path, content := range map[string]string{"/etc/hosts": hosts, "/etc/resolv.conf": resolvConf} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+			return fmt.Errorf("write %s: %w", path, err)
+		}
+	}
+	return nil
 }
 
-// over mounts a file with the given content, written to source, over path.
-func over(path, source, content string) error {
-	if err := os.WriteFile(source, []byte(content), 0o644); err != nil {
-		return fmt.Errorf("write %s: %w", source, err)
-	}
-	target, err := follow(path)
-	if err != nil {
-		return err
-	}
-	// Often a link into /run, which is empty here.
-	if _, err := os.Stat(target); errors.Is(err, fs.ErrNotExist) && strings.HasPrefix(target, "/run/") {
-		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-			return fmt.Errorf("create %s: %w", target, err)
-		}
-		if err := os.WriteFile(target, nil, 0o644); err != nil {
-			return fmt.Errorf("create %s: %w", target, err)
-		}
-	}
-	return mount(source, target, "", syscall.MS_BIND, "")
-}
-
-// follow resolves a symbolic link, also one whose target does not exist.
-func follow(path string) (string, error) {
-	for range 10 {
-		target, err := os.Readlink(path)
-		if errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrNotExist) {
-			return path, nil
-		}
-		if err != nil {
-			return "", fmt.Errorf("follow %s: %w", path, err)
-		}
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = strings.Replace(filepath.Clean(target), "/var/run/", "/run/", 1)
-	}
-	return "", fmt.Errorf("follow %s: too many links", path)
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func mount(source, target, fstype string, flags uintptr, data string) error {
