@@ -43,11 +43,13 @@
 // name spaces (package sandbox). Its first process only reaps; when that ends
 // the kernel ends all others, and mounts, bridge and packet filter rules go with
 // them. So several labs run side by side with the same addresses, a crash leaves
-// nothing, and taking one down takes a second. The directory is mounted inside
+// nothing running, and taking one down takes a second. What servers write to /etc,
+// /opt, /usr and /var goes to a layer in memory. The directory is mounted inside
 // as /run/lab, which keeps the paths of sockets short. Programs outside reach the
 // API server and Prometheus through two ports of the machine's loopback: the
 // sockets are opened outside and accepted inside. What a lab puts anywhere else
-// are empty control groups, removed by name.
+// are empty control groups, which down removes by name (after a crash: the next
+// up or down does).
 //
 // # Another cluster
 //

@@ -9,37 +9,24 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/build"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/cluster"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/layout"
+	"github.com/kubectl-inference/kubectl-inference/test/lab/sandbox"
 )
 
 // TestLab is the lab on the real machine: up, used, up again, down, down again,
 // and nothing left. It takes root and, the first time, long builds.
 func TestLab(t *testing.T) {
-	if os.Getenv("LAB") == "" {
-		t.Skip("set LAB=1 to start a real cluster; needs root (make lab-test does)")
-	}
-	source, err := build.Root(mustGetwd(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := os.Getenv("LAB_TEST_DIR")
-	if dir == "" {
-		// Not the lab that someone may be using, but with what was built for it.
-		dir = filepath.Join(t.TempDir(), "lab")
-		share(t, filepath.Join(source, ".lab"), dir)
-	}
-	l, err := layout.At(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := cluster.Options{Layout: l, Source: source, HPASync: 5 * time.Second, Report: cluster.NewReport(t.Output(), time.Now)}
+	o := options(t)
 	before := machine(t)
 	t.Cleanup(func() {
 		for _, want := range []bool{true, false} {
@@ -51,7 +38,7 @@ func TestLab(t *testing.T) {
 				t.Errorf("down: running %v, want %v", running, want)
 			}
 		}
-		if err := cluster.Check(l); err != nil {
+		if err := cluster.Check(o.Layout); err != nil {
 			t.Error(err)
 		}
 		if diff := cmp.Diff(before, machine(t)); diff != "" {
@@ -76,7 +63,100 @@ func TestLab(t *testing.T) {
 	if diff := cmp.Diff(before, machine(t)); diff != "" {
 		t.Errorf("the machine has changed (-before +after):\n%s", diff)
 	}
-	use(t, l, o)
+	use(t, o.Layout, o)
+}
+
+// A start that does not come to its end leaves nothing: time runs out, whoever
+// started it is interrupted, or the lab is killed.
+func TestLabAbandoned(t *testing.T) {
+	tests := map[string]struct {
+		timeout time.Duration
+		// disturb is called in the midst of the start.
+		disturb func(l layout.Layout, cancel context.CancelFunc) error
+		want    failure.Kind
+	}{
+		"time runs out": {timeout: 1500 * time.Millisecond, want: failure.Timeout},
+		"interrupted": {
+			disturb: func(_ layout.Layout, cancel context.CancelFunc) error { cancel(); return nil },
+			want:    failure.Interrupted,
+		},
+		"killed": {
+			disturb: func(l layout.Layout, _ context.CancelFunc) error {
+				id, _, err := sandbox.Find(l)
+				if err != nil {
+					return err
+				}
+				return syscall.Kill(id.PID, syscall.SIGKILL)
+			},
+			want: failure.Failed,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			o := options(t)
+			o.Timeout = tt.timeout
+			before := machine(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			out := &watched{t: t, word: "containerd", call: func() {
+				if tt.disturb != nil {
+					if err := tt.disturb(o.Layout, cancel); err != nil {
+						t.Error(err)
+					}
+				}
+			}}
+			o.Report = cluster.NewReport(out, time.Now)
+			_, err := cluster.Up(ctx, o)
+			if err == nil {
+				t.Fatal("the lab is up")
+			}
+			if got := failure.KindOf(err); got != tt.want {
+				t.Errorf("kind %d, want %d: %v", got, tt.want, err)
+			}
+			if err := cluster.Check(o.Layout); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(before, machine(t)); diff != "" {
+				t.Errorf("the machine has changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// watched is a writer that calls once when a word is written.
+type watched struct {
+	t    *testing.T
+	word string
+	call func()
+	once sync.Once
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.t.Logf("%s", bytes.TrimRight(p, "\n"))
+	if bytes.HasPrefix(p, []byte(w.word)) {
+		w.once.Do(w.call)
+	}
+	return len(p), nil
+}
+
+// options are those of a lab in a folder of its own, with what was built for the
+// repository's: not the lab that someone may be using.
+func options(t *testing.T) cluster.Options {
+	t.Helper()
+	if os.Getenv("LAB") == "" {
+		t.Skip("set LAB=1 to start a real cluster; needs root (make lab-test does)")
+	}
+	source, err := build.Root(mustGetwd(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "lab")
+	share(t, filepath.Join(source, ".lab"), dir)
+	l, err := layout.At(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cluster.Options{Layout: l, Source: source, HPASync: 5 * time.Second, Report: cluster.NewReport(t.Output(), time.Now)}
 }
 
 // use checks what others rely on.
@@ -140,7 +220,8 @@ func use(t *testing.T, l layout.Layout, o cluster.Options) {
 }
 
 // machine is what a lab might change of the machine: links, mounts, named
-// network namespaces, packet filter rules.
+// network namespaces, packet filter rules, and the folders that servers put
+// things into by themselves.
 func machine(t *testing.T) map[string]string {
 	t.Helper()
 	state := map[string]string{}
@@ -156,7 +237,7 @@ func machine(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	state["mounts"] = string(mounts)
-	for _, pattern := range []string{"/run/netns/*", "/run/lab", "/run/containerd"} {
+	for _, pattern := range []string{"/run/*", "/run/netns/*", "/etc/*", "/opt/*", "/usr/libexec/*", "/var/lib/*", "/var/log/*"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

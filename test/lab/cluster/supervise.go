@@ -78,7 +78,12 @@ func (s *supervisor) prepare() error {
 	if s.tools, err = debian.Find(s.layout); err != nil {
 		return err
 	}
-	s.env = insideEnv(s.layout, s.tools, os.Environ())
+	// Temporary files of the servers stay inside too.
+	const temporary = "/run/tmp"
+	if err := os.MkdirAll(temporary, 0o700); err != nil {
+		return fmt.Errorf("create folder for temporary files: %w", err)
+	}
+	s.env = append(insideEnv(s.layout, s.tools, os.Environ()), "TMPDIR="+temporary)
 	return nil
 }
 

@@ -16,10 +16,22 @@ import (
 // context with others, as the threads of a Go program do; so one thread gives
 // that up, enters, starts the command, and is thrown away.
 func (id Identity) Enter(cmd *exec.Cmd) error {
+	return onThread(func() error { return id.enterThread(cmd) })
+}
+
+// onThread calls run on a thread that ends afterwards. Never the main thread:
+// that cannot end, and it is the one that /proc/self shows.
+func onThread(run func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-		done <- id.enterThread(cmd)
+		if unix.Gettid() == unix.Getpid() {
+			// Held until the other has taken another.
+			defer runtime.UnlockOSThread()
+			done <- onThread(run)
+			return
+		}
+		done <- run()
 	}()
 	return <-done
 }

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -238,31 +239,6 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-func TestFollow(t *testing.T) {
-	dir := t.TempDir()
-	for link, target := range map[string]string{"one": "two", "two": dir + "/absent", "loop": "loop"} {
-		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	tests := map[string]struct {
-		path, want string
-		fails      bool
-	}{
-		"no link":        {path: dir, want: dir},
-		"absent target":  {path: dir + "/one", want: dir + "/absent"},
-		"link to itself": {path: dir + "/loop", fails: true},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			got, err := follow(tt.path)
-			if (err != nil) != tt.fails || got != tt.want {
-				t.Errorf("target %q, error %v", got, err)
-			}
-		})
-	}
-}
-
 func TestExitCode(t *testing.T) {
 	tests := map[string]struct {
 		script string
@@ -281,5 +257,18 @@ func TestExitCode(t *testing.T) {
 	}
 	if _, ok := ExitCode(exec.Command("/nonexistent").Run()); ok {
 		t.Error("a command that was not run has an exit code")
+	}
+}
+
+// Entering must not change the main thread, whose view /proc/self shows.
+func TestOnThread(t *testing.T) {
+	for range 100 {
+		var tid int
+		if err := onThread(func() error { tid = syscall.Gettid(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if tid == os.Getpid() {
+			t.Fatal("it was called on the main thread")
+		}
 	}
 }
