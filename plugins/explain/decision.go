@@ -16,17 +16,17 @@ func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at momen
 	out := &record.ScalingDecision{
 		Path:          string(d.Path),
 		From:          d.Input.Replicas.Spec,
-		Blocking:      string(d.Blocking),
+		Blocking:      string(check.Blocking),
 		ToleranceUp:   up,
 		ToleranceDown: down,
 		Desired:       countRange(d.Desired),
 		Exact:         d.Desired.Exact(),
 		HiddenInputs:  []string{},
 	}
-	if d.Path == hpa.ByMetrics && d.Blocking != hpa.AllFailed {
+	if d.Path == hpa.ByMetrics && check.Blocking != hpa.AllFailed {
 		out.Raw = optionalRange(check.Raw)
 	}
-	if d.Stabilization == nil {
+	if d.Stabilization == nil || check.Blocking == hpa.DownBlocked {
 		return out
 	}
 	out.Stabilization = stabilizationOf(d, check, observed, at)

@@ -67,7 +67,7 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 		decision, observed := decide(link, version, at)
 		check := hpa.Compare(decision, observed)
 		if stale(link) {
-			check = hpa.Check{Raw: decision.Raw, Winner: decision.Winner, Stabilized: hpa.AnyCount()}
+			check = hpa.Compare(decision, hpa.Observed{})
 		}
 		out.Triggers = triggersOf(link, decision, check)
 		if out.State != record.ChainNotSynced {

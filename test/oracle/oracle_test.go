@@ -2,16 +2,18 @@ package oracle
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -95,8 +97,8 @@ func runTrace(t *testing.T, g generator, trace int, sum *tally) {
 
 // memory is what the controller remembers.
 type memory struct {
-	history  hpa.History
-	rescales hpa.Rescales
+	history  *hpa.History
+	rescales *hpa.Rescales
 }
 
 func compare(t *testing.T, trace int, client *fake.Clientset, before, after *world, m *memory, sum *tally) {
@@ -106,40 +108,25 @@ func compare(t *testing.T, trace int, client *fake.Clientset, before, after *wor
 		t.Fatal(err)
 	}
 	at := after.syncs[len(after.syncs)-1]
-	if len(m.history.Recommendations) == 0 {
-		m.history.Recommendations = append(m.history.Recommendations, hpa.Recommendation{Time: at, Count: before.spec})
+	if m.history == nil {
+		// The controller starts with the size that it finds.
+		m.history = &hpa.History{Recommendations: []hpa.Recommendation{{Time: at, Count: before.spec}}}
+		m.rescales = &hpa.Rescales{}
 	}
 	observed := hpa.ObservedIn(object)
 	decision := hpa.Decide(known(object, before, m, at))
 	check := hpa.Compare(decision, observed)
 	sum.states++
 
-	explain := func() string {
-		return cmp.Diff(hpa.Decision{}, decision) + cmp.Diff(autoscalingv2.HorizontalPodAutoscalerStatus{}, object.Status)
-	}
 	switch {
 	case decision.Desired != hpa.Exactly(after.spec):
-		t.Fatalf("trace %d at %v: the model says %v, the controller set %d\n%s", trace, at, decision.Desired, after.spec, explain())
+		t.Fatalf("trace %d at %v: the model says %v, the controller set %d\n%s", trace, at, decision.Desired, after.spec, steps(decision, observed))
 	case !check.Compared, !check.Exact, !check.Agrees():
-		t.Fatalf("trace %d at %v: %+v\n%s", trace, at, check, explain())
+		t.Fatalf("trace %d at %v: %+v\n%s", trace, at, check, steps(decision, observed))
 	}
-	outside(t, client, object, before, observed, at, sum, after.spec)
+	outside(t, after.events, object, before, observed, at, sum, after.spec)
 
-	if decision.Path == hpa.ByMetrics && decision.Stabilization != nil {
-		m.history.Recommendations = append(m.history.Recommendations, hpa.Recommendation{Time: at, Count: decision.Raw.Low})
-	}
-	m.remember(object, at, before.spec, after.spec)
-}
-
-// remember notes a rescale, which the controller does only with a behavior.
-func (m *memory) remember(object *autoscalingv2.HorizontalPodAutoscaler, at time.Time, from, to int32) {
-	switch {
-	case object.Spec.Behavior == nil:
-	case to > from:
-		m.rescales.Up = append(m.rescales.Up, hpa.Rescale{Time: at, Delta: hpa.Exactly(to - from)})
-	case to < from:
-		m.rescales.Down = append(m.rescales.Down, hpa.Rescale{Time: at, Delta: hpa.Exactly(from - to)})
-	}
+	m.history, m.rescales = hpa.Remember(decision, after.spec)
 }
 
 // known is the input with everything that the controller had.
@@ -154,21 +141,17 @@ func known(object *autoscalingv2.HorizontalPodAutoscaler, w *world, m *memory, a
 			metric.Seen = hpa.Observation{State: hpa.Failed, Reason: "FailedGet" + string(metric.Type) + "Metric"}
 		}
 	}
-	in.History, in.Rescales = &m.history, &m.rescales
+	in.History, in.Rescales = m.history, m.rescales
 	return in
 }
 
 // outside is the input that a kubectl user has: the status with its rounding,
 // the events, and no memory.
-func outside(t *testing.T, client *fake.Clientset, object *autoscalingv2.HorizontalPodAutoscaler, w *world, observed hpa.Observed, at time.Time, sum *tally, size int32) {
+func outside(t *testing.T, events map[string]*corev1.Event, object *autoscalingv2.HorizontalPodAutoscaler, w *world, observed hpa.Observed, at time.Time, sum *tally, size int32) {
 	t.Helper()
 	in := hpa.FromObject(object, hpa.Exactly(w.status), hpa.Exactly(int32(w.ready)), hpa.Version{Major: 1, Minor: 37}, at)
-	events, err := client.CoreV1().Events(namespace).List(context.Background(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	sizes := []hpa.SizeEvent{}
-	for _, event := range events.Items {
+	for _, event := range events {
 		if n, reason, ok := hpa.ParseRescale(event.Message); ok && event.Reason == "SuccessfulRescale" {
 			sizes = append(sizes, hpa.SizeEvent{Time: event.LastTimestamp.Time, Count: event.Count, Size: n, Reason: reason})
 		}
@@ -178,9 +161,25 @@ func outside(t *testing.T, client *fake.Clientset, object *autoscalingv2.Horizon
 	decision := hpa.Decide(in)
 	check := hpa.Compare(decision, observed)
 	if !decision.Desired.Contains(size) || !check.Agrees() {
-		t.Fatalf("from outside at %v: %v for %d, %+v\n%s", at, decision.Desired, size, check, cmp.Diff(hpa.Decision{}, decision))
+		t.Fatalf("from outside at %v: %v for %d, %+v\nevents %+v\n%s", at, decision.Desired, size, check, sizes, steps(decision, observed))
 	}
 	if decision.Desired.Exact() {
 		sum.exact++
 	}
+}
+
+// steps tells a decision in a few lines.
+func steps(d hpa.Decision, observed hpa.Observed) string {
+	var text strings.Builder
+	in := d.Input
+	fmt.Fprintf(&text, "replicas %+v of %d to %d\nbehavior %+v\n", in.Replicas, in.Min, in.Max, in.Behavior)
+	for _, p := range d.Proposals {
+		fmt.Fprintf(&text, "metric %s %s %s: %v %s, ratio %v\n", p.Metric.Type, p.Metric.Name, p.Metric.Target, p.Count, p.Reason, p.Ratio)
+	}
+	if in.History != nil {
+		fmt.Fprintf(&text, "remembers %+v\n", in.History.Recommendations)
+	}
+	fmt.Fprintf(&text, "rescales %+v\n%s, raw %v, blocking %s\nstabilization %+v\nlimit %+v\ncontroller %+v\n",
+		in.Rescales, d.Path, d.Raw, d.Blocking, d.Stabilization, d.Limit, observed)
+	return text.String()
 }

@@ -37,14 +37,21 @@ func sizeOf(n float64) int32 {
 }
 
 // totalsOf returns the bounds of the total behind an average that the status
-// shows, for a number of replicas.
+// shows, for a number of replicas: averages are rounded up.
 func totalsOf(average int64, status int32) (low, high int64) {
-	if status <= 0 || average <= 0 {
-		return 0, 0
-	}
 	if average > math.MaxInt64/int64(status) {
 		return math.MaxInt64, math.MaxInt64
 	}
 	high = average * int64(status)
 	return high - int64(status) + 1, high
+}
+
+// summed is a total as the controller has summed it: since 1.34 it takes a
+// negative sum of an external metric for an overflow if the target is an
+// average, and goes on with the largest number there is.
+func (in Input) summed(metric Metric, total int64) int64 {
+	if total < 0 && metric.Type == External && metric.Target == AverageValue && in.Version.since(34) {
+		return math.MaxInt64
+	}
+	return total
 }

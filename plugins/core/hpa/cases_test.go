@@ -69,13 +69,15 @@ func TestProposals(t *testing.T) {
 		"no pod yet":              {with(at(1, external(5000, 2000)), func(in *Input) { in.Replicas.Status = Exactly(0) }), 3, NoReplicas},
 		"no pod and no load":      {with(at(1, external(0, 2000)), func(in *Input) { in.Replicas.Status = Exactly(0) }), 0, NoReplicas},
 
-		"value within":                        {at(4, whole(32000, 30000)), 4, WithinTolerance},
-		"value above":                         {at(4, whole(45000, 30000)), 6, AboveTarget},
-		"value with pods not ready":           {with(at(10, whole(60000, 30000)), func(in *Input) { in.Replicas.Ready = Exactly(4) }), 8, AboveTarget},
-		"value without a ready pod":           {with(at(3, whole(60000, 30000)), func(in *Input) { in.Replicas.Ready = Exactly(0) }), 0, AboveTarget},
-		"value rounds up on a float":          {at(25, whole(11000, 5000)), 56, AboveTarget},
-		"grafana/tempo#7376 constant ratio":   {at(50, whole(66000, 50000)), 66, AboveTarget},
-		"an impossible size is kept in int32": {at(1, external(1<<60, 1)), 1<<31 - 1, AboveTarget},
+		"value within":                         {at(4, whole(32000, 30000)), 4, WithinTolerance},
+		"value above":                          {at(4, whole(45000, 30000)), 6, AboveTarget},
+		"value with pods not ready":            {with(at(10, whole(60000, 30000)), func(in *Input) { in.Replicas.Ready = Exactly(4) }), 8, AboveTarget},
+		"value without a ready pod":            {with(at(3, whole(60000, 30000)), func(in *Input) { in.Replicas.Ready = Exactly(0) }), 0, AboveTarget},
+		"value rounds up on a float":           {at(25, whole(11000, 5000)), 56, AboveTarget},
+		"grafana/tempo#7376 constant ratio":    {at(50, whole(66000, 50000)), 66, AboveTarget},
+		"a negative sum counts as an overflow": {at(2, external(-1, 2000)), 1<<31 - 1, AboveTarget},
+		"a negative sum up to 1.33":            {with(at(2, external(-1, 2000)), func(in *Input) { in.Version = Version{1, 33} }), 0, BelowTarget},
+		"an impossible size is kept in int32":  {at(1, external(1<<60, 1)), 1<<31 - 1, AboveTarget},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

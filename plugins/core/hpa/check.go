@@ -22,6 +22,9 @@ type Check struct {
 	Stabilized Range
 	// Raw is the raw size, narrowed by the conditions.
 	Raw Range
+	// Blocking is the decision's, settled by the controller where bounds left
+	// it open.
+	Blocking Blocking
 	// Winner is the controller's own word where it left one, else the model's.
 	Winner int
 }
@@ -31,7 +34,7 @@ func (c Check) Agrees() bool { return len(c.Disagreements) == 0 }
 
 // Compare checks d against the controller's status of the same sync.
 func Compare(d Decision, o Observed) Check {
-	c := Check{Raw: d.Raw, Winner: d.Winner, Stabilized: AnyCount()}
+	c := Check{Raw: d.Raw, Winner: d.Winner, Blocking: d.Blocking, Stabilized: AnyCount()}
 	if d.Stabilization != nil {
 		c.Stabilized = d.Stabilization.Count
 	}
@@ -39,7 +42,13 @@ func Compare(d Decision, o Observed) Check {
 		return c
 	}
 	c.Compared = true
-	stopped := d.Path == ByMetrics && (d.Blocking == AllFailed || d.Blocking == DownBlocked)
+	if c.Blocking == MaybeBlocked && o.Active != "" {
+		c.Blocking = DownBlocked
+		if o.ActiveTrue {
+			c.Blocking = NotBlocked
+		}
+	}
+	stopped := d.Path == ByMetrics && (c.Blocking == AllFailed || c.Blocking == DownBlocked)
 	switch {
 	case stopped && o.ActiveTrue:
 		c.add("scaling_active", string(d.Active), o.Active)

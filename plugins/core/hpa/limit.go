@@ -159,12 +159,8 @@ func (in Input) within(rescales []Rescale, period time.Duration) (total Range) {
 // LongestPeriod is the longest policy period of the behavior: older rescales
 // have no effect. It is 0 without one.
 func (in Input) LongestPeriod() time.Duration {
-	var longest time.Duration
 	if in.Behavior == nil {
 		return 0
 	}
-	for _, policy := range append(append([]Policy{}, in.Behavior.Up.Policies...), in.Behavior.Down.Policies...) {
-		longest = max(longest, policy.Period)
-	}
-	return longest
+	return max(in.Behavior.Up.longestPeriod(), in.Behavior.Down.longestPeriod())
 }

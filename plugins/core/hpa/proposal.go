@@ -73,6 +73,11 @@ func (in Input) proposePerReplica(p *Proposal) {
 		p.Reason = NotSeen
 		return
 	}
+	if p.Metric.Seen.Total != nil {
+		low, high = in.summed(p.Metric, low), in.summed(p.Metric, high)
+	} else if p.Metric.Type == External {
+		low = max(low, min(high, 0))
+	}
 	first, ratio := in.perReplica(low, target, status.Low)
 	last, lastRatio := in.perReplica(high, target, status.High)
 	p.Count, p.Ratio, p.TotalLow, p.TotalHigh = span(first, last), lastRatio, &low, &high
@@ -113,15 +118,19 @@ func (in Input) reason(low, high float64) ProposalReason {
 	return one(high)
 }
 
+// smallestAverage is what a controller up to 1.37 shows as the average of no
+// replicas, or less: no average that was measured.
+const smallestAverage = math.MinInt64 / 2
+
 // totals bounds the metric's total for a number of replicas.
 func (o Observation) totals(status Range) (low, high int64, ok bool) {
 	switch {
 	case o.Total != nil:
 		return *o.Total, *o.Total, true
-	case o.Average == nil, *o.Average < 0, status.High == 0:
+	case o.Average == nil, *o.Average < smallestAverage/math.MaxInt32, status.High <= 0:
 		return 0, 0, false
 	}
-	low, _ = totalsOf(*o.Average, max(status.Low, 1))
-	_, high = totalsOf(*o.Average, status.High)
-	return low, high, true
+	low, high = totalsOf(*o.Average, max(status.Low, 1))
+	lowMost, highMost := totalsOf(*o.Average, status.High)
+	return min(low, lowMost), max(high, highMost), true
 }

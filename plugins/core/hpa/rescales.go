@@ -56,8 +56,12 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 		if o.Able == string(SucceededRescale) && i == len(sorted)-1 {
 			continue
 		}
-		up := !strings.Contains(event.Reason, "below target") && !strings.Contains(event.Reason, "above Spec.MaxReplicas")
+		up := event.isUp()
 		delta := in.deltaOf(event, up)
+		// A later one of the same direction may have taken its place.
+		if later := lastOf(sorted[i+1:], up); later != nil && later.Time.Sub(event.Time)+time.Second >= in.rules(up).longestPeriod() {
+			delta.Low = 0
+		}
 		if up {
 			known.Up = append(known.Up, Rescale{Time: event.Time, Delta: delta})
 		} else {
@@ -65,6 +69,27 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 		}
 	}
 	return known
+}
+
+func (e SizeEvent) isUp() bool {
+	return !strings.Contains(e.Reason, "below target") && !strings.Contains(e.Reason, "above Spec.MaxReplicas")
+}
+
+// lastOf returns the last event of a direction, nil without one.
+func lastOf(events []SizeEvent, up bool) *SizeEvent {
+	for i := len(events) - 1; i >= 0; i-- {
+		if events[i].isUp() == up {
+			return &events[i]
+		}
+	}
+	return nil
+}
+
+func (in Input) rules(up bool) Rules {
+	if up {
+		return in.Behavior.Up
+	}
+	return in.Behavior.Down
 }
 
 // deltaOf bounds by how much an event changed the size. The size of the event
