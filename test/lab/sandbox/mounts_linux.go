@@ -53,9 +53,6 @@ func mounts(l layout.Layout) error {
 	if err := layers(layout.Layout(layout.Inside)); err != nil {
 		return err
 	}
-	if err := hostFolders(layout.Layout(layout.Inside)); err != nil {
-		return err
-	}
 	for _, path := range shielded() {
 		if err := shield(path); err != nil {
 			return err
@@ -66,6 +63,7 @@ func mounts(l layout.Layout) error {
 
 // shielded are the machine's folders that servers write to whatever they are
 // told: pod logs and the CNI cache in /var, plug-in folders in /usr and /opt.
+// Labs side by side would delete each other's.
 func shielded() []string { return []string{"/etc", "/opt", "/usr", "/var"} }
 
 // shield lays a layer in memory over a folder: it reads as before, and what is
@@ -82,21 +80,6 @@ func shield(path string) error {
 		}
 	}
 	return mount("overlay", path, "overlay", 0, "lowerdir="+path+",upperdir="+upper+",workdir="+work)
-}
-
-// hostFolders gives the lab folders of its own where node programs have fixed
-// paths on the host: the kubelet's pod logs (/var/log) and plug-in sockets, and
-// CNI's results (both /var/lib). Labs side by side would delete each other's.
-func hostFolders(l layout.Layout) error {
-	for target, source := range map[string]string{"/var/log": l.Run("data", "var-log"), "/var/lib": l.Run("data", "var-lib")} {
-		if err := os.MkdirAll(source, 0o755); err != nil {
-			return fmt.Errorf("create %s: %w", source, err)
-		}
-		if err := mount(source, target, "", syscall.MS_BIND, ""); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // layers puts containerd's layers in memory where the lab's directory cannot
