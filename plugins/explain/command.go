@@ -12,6 +12,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
@@ -82,6 +83,9 @@ func (o *options) complete(args []string) (err error) {
 	}
 	if o.kubernetes != "" && len(o.files) == 0 {
 		return failure.New(failure.Usage, "", "read --kubernetes-version: it is for saved objects (-f); a cluster says its own")
+	}
+	if _, ok := hpa.ParseVersion(o.kubernetes); o.kubernetes != "" && !ok {
+		return failure.New(failure.Usage, "write it as MAJOR.MINOR, such as 1.35", "read --kubernetes-version: %q is no version", o.kubernetes)
 	}
 	if len(args) > 0 {
 		if o.target, err = kube.ParseTarget(args); err != nil {

@@ -34,6 +34,12 @@ func explain(in inputs) record.ScalingExplanation {
 		Unread:            []record.UnreadInput{},
 	}
 	document.Unread = append(document.Unread, in.unread...)
+	if version.Known() && !version.Modelled() {
+		document.Unread = append(document.Unread, record.UnreadInput{
+			Input: "version", Resource: "/version",
+			Message: "Kubernetes " + version.String() + " is not among the versions that the model was made from: the nearest is taken",
+		})
+	}
 	for _, link := range in.chains {
 		if link.HPA != nil {
 			// KEDA stamps its HPAs with its own version.

@@ -89,6 +89,10 @@ func byMetrics(c record.ScalingChain) (string, []string) {
 	}
 	steps := stepLines(d, known && goal == d.From)
 	switch {
+	case d.Raw == nil && sure && desired == d.From:
+		return fmt.Sprintf("stay at %d", d.From), append(steps, hiddenLine(d)...)
+	case d.Raw == nil && sure:
+		return fmt.Sprintf("%d -> %d", d.From, desired), append(steps, hiddenLine(d)...)
 	case d.Raw == nil || !sure:
 		return fmt.Sprintf("%d -> %s, bounds only", d.From, rangeText(&d.Desired)), append(steps, hiddenLine(d)...)
 	case desired == d.From && known && goal == d.From:

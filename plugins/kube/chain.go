@@ -59,9 +59,13 @@ func (f *Factory) FetchChains(ctx context.Context, namespace string, target Targ
 		}
 		fetched.Chains = append(fetched.Chains, complete)
 	}
-	// Without it the newest version is assumed, and the explanation says so.
 	if version, err := f.ServerVersion(); err == nil {
 		fetched.KubernetesVersion = version
+	} else {
+		reader.unread = append(reader.unread, record.UnreadInput{
+			Input: "version", Verb: "get", Resource: "/version",
+			Message: "cannot get /version: the newest controller that is known is assumed",
+		})
 	}
 	fetched.Unread = reader.unread
 	return fetched, nil

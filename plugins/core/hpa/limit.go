@@ -119,12 +119,14 @@ func (in Input) policyLimits() (up, down Range) {
 func (in Input) overPolicies(rules Rules, allow func(int32, Policy) int32, smallest bool) Range {
 	var outcome Range
 	for i, policy := range rules.Policies {
-		start := AnyCount()
+		// The start may even be negative.
+		start := Range{math.MinInt32, math.MaxInt32}
 		if in.Rescales != nil {
 			up, down := in.within(in.Rescales.Up, policy.Period), in.within(in.Rescales.Down, policy.Period)
 			start = Exactly(in.Replicas.Spec).minus(up).plus(down)
 		}
-		one := Range{allow(start.Low, policy), allow(start.High, policy)}
+		// Above 100 % a policy down allows the less the larger the start is.
+		one := span(allow(start.Low, policy), allow(start.High, policy))
 		switch {
 		case i == 0:
 			outcome = one

@@ -33,6 +33,7 @@ func randomInput(g *rand.Rand) Input {
 		return in
 	}
 	in.Behavior = seeds()
+	in.Behavior.Down.Policies[0].Value = []int32{25, 100, 300}[g.IntN(3)]
 	for range g.IntN(3) {
 		in.Rescales.Up = append(in.Rescales.Up, Rescale{start.Add(-time.Duration(g.IntN(90)) * time.Second), Exactly(int32(g.IntN(4)))})
 		in.Rescales.Down = append(in.Rescales.Down, Rescale{start.Add(-time.Duration(g.IntN(90)) * time.Second), Exactly(int32(g.IntN(4)))})
@@ -46,8 +47,17 @@ func TestBoundsContainTheDecision(t *testing.T) {
 	hide := map[string]func(*Input){
 		"history":  func(in *Input) { in.History = nil },
 		"rescales": func(in *Input) { in.Rescales = nil },
-		"status":   func(in *Input) { in.Replicas.Status = span(in.Replicas.Status.Low, in.Replicas.Spec) },
-		"ready":    func(in *Input) { in.Replicas.Ready = Range{0, 20} },
+		"deltas": func(in *Input) {
+			blur := func(rescales []Rescale) (out []Rescale) {
+				for _, r := range rescales {
+					out = append(out, Rescale{r.Time, Range{0, r.Delta.High + 3}})
+				}
+				return out
+			}
+			in.Rescales = &Rescales{Up: blur(in.Rescales.Up), Down: blur(in.Rescales.Down)}
+		},
+		"status": func(in *Input) { in.Replicas.Status = span(in.Replicas.Status.Low, in.Replicas.Spec) },
+		"ready":  func(in *Input) { in.Replicas.Ready = Range{0, 20} },
 		"totals": func(in *Input) {
 			for i := range in.Metrics {
 				// As the status shows it: an average, rounded up.
