@@ -25,7 +25,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec := jobrun.Spec{Command: "sync", Run: runName(o.plan), Namespace: namespace, Plan: o.plan, SecretEnv: o.store.SecretEnv(), Retries: 3}
+	spec := jobrun.Spec{Command: "sync", Run: runName(o.plan), Namespace: namespace, Plan: o.plan, SecretEnv: o.store.SecretEnv(), Retries: o.retries}
 	if o.hubSecret != "" {
 		spec.SecretEnv = append(spec.SecretEnv, jobrun.SecretEnv{Name: keyToken, Secret: o.hubSecret, Key: keyToken})
 	}
