@@ -31,10 +31,17 @@ install: build ## put the plugin on your PATH (PREFIX=/usr/local)
 servers: ## build the API server and the S3 server that the tests use
 	$(LAB) build kubernetes versitygw
 
+# The servers are built for Linux; elsewhere the tests that need them say so.
+ifeq ($(shell uname -s),Linux)
+test: servers
+test: export LAB_KUBERNETES := $(LAB_DIR)/bin/kubernetes
+test: export LAB_VERSITYGW := $(LAB_DIR)/bin/versitygw
+endif
+
 .PHONY: test
-test: servers lint ## everything that needs Go alone, the real API server and S3 server included
-	LAB_KUBERNETES=$(LAB_DIR)/bin/kubernetes LAB_VERSITYGW=$(LAB_DIR)/bin/versitygw go test ./...
-	cd test/lab && LAB_KUBERNETES=$(LAB_DIR)/bin/kubernetes go test $$(go list ./... | grep -v /stories)
+test: lint ## everything that needs Go alone, the real API server and S3 server included
+	go test ./...
+	cd test/lab && go test ./...
 	cd test/oracle && go test ./...
 
 .PHONY: lint

@@ -87,7 +87,7 @@ typed kubectl inference sync-model $model --revision "$sha" --to s3://models/bas
 say "2. serve it: the seed platform's own InferenceService, on a GPU node, from that prefix"
 say "   (the engine is a stand-in that runs ten times as fast as the real GPU)"
 typed kubectl inference rollout deepseek-r1-14b --model "s3://models/base/$model/$sha" -f manifests/examples/seed/inferenceservice.yaml \
-  --s3-endpoint $s3 --s3-secret s3-keys --cpu 50m --memory 256Mi --engine-env ENGINE_SPEED=10,ENGINE_LOAD_SECONDS=5 2>/dev/null
+  --s3-endpoint $s3 --s3-secret s3-keys --cpu 50m --memory 256Mi --engine-env ENGINE_SPEED=10,ENGINE_LOAD_SECONDS=5
 typed kubectl apply -f manifests/examples/seed/scaledobject.yaml
 
 say "3. how much does one replica carry? the seed's concurrency profile, short windows"
@@ -108,7 +108,7 @@ for _ in $(seq 60); do
   [ "$replicas" -ge 2 ] && break
   sleep 2
 done
-typed kubectl get hpa,pods -l serving.kserve.io/inferenceservice=deepseek-r1-14b
+typed kubectl get hpa,deployments
 
 say "the envelope of the measurement"
 typed kubectl inference envelope "$run"

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -58,7 +59,7 @@ func Execute(ctx context.Context, args []string, streams *term.Streams, version 
 
 // New builds the command tree. No client is made and no file is read.
 func New(streams *term.Streams, version string) *cobra.Command {
-	factory := kube.NewFactory(version, warnings{streams})
+	factory := kube.NewFactory(version, &warnings{streams: streams, said: map[string]bool{}})
 	color := colorFlag{mode: term.ColorAuto, apply: streams.SetColor}
 
 	// The steps of the loop are listed in their order, not by the alphabet.
@@ -177,16 +178,24 @@ func (c *colorFlag) Set(value string) error {
 }
 
 // warnings passes the API server's warning headers to standard error, once
-// each.
-type warnings struct{ streams *term.Streams }
-
-func (w warnings) HandleWarningHeader(code int, _ string, text string) {
-	if code == 299 && text != "" {
-		w.streams.Warn("%s", text)
-	}
+// each: a dry run and the change after it bring the same ones.
+type warnings struct {
+	streams *term.Streams
+	mutex   sync.Mutex
+	said    map[string]bool
 }
 
-var _ rest.WarningHandler = warnings{}
+func (w *warnings) HandleWarningHeader(code int, _ string, text string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if code != 299 || text == "" || w.said[text] {
+		return
+	}
+	w.said[text] = true
+	w.streams.Warn("%s", text)
+}
+
+var _ rest.WarningHandler = (*warnings)(nil)
 
 type writerFunc func([]byte) (int, error)
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/test/lab/debian"
@@ -47,6 +49,29 @@ func Cluster(ctx context.Context, source string, l layout.Layout, report Reporte
 		return err
 	}
 	return report.Step(ctx, "Debian's tools", func(ctx context.Context) error { return debian.Install(ctx, l) })
+}
+
+// Programs builds single programs by their names.
+func Programs(ctx context.Context, source string, l layout.Layout, names []string, report Reporter) error {
+	known := append(Servers(), Self())
+	for _, img := range Images() {
+		known = append(known, img.Program)
+	}
+	var all []string
+	for _, program := range known {
+		all = append(all, program.Name)
+	}
+	for _, name := range names {
+		at := slices.Index(all, name)
+		if at < 0 {
+			return failure.New(failure.Usage, "the programs are "+strings.Join(all, ", "), "build %s: there is no such program", name)
+		}
+		err := report.Step(ctx, "build "+name, func(ctx context.Context) error { return known[at].build(ctx, source, l) })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Pods builds the images of all that runs in pods.

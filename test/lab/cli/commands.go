@@ -62,11 +62,14 @@ func downCommand(env Environment, f *flags) *cobra.Command {
 
 func buildCommand(env Environment, f *flags) *cobra.Command {
 	return &cobra.Command{
-		Use: "build", Short: "Build the programs and images without starting anything", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Use: "build [PROGRAM...]", Short: "Build the programs and images, or the named programs alone, without starting anything",
+		RunE: func(cmd *cobra.Command, names []string) error {
 			o, err := f.options(env)
 			if err != nil {
 				return err
+			}
+			if len(names) > 0 {
+				return cluster.BuildPrograms(cmd.Context(), o, names)
 			}
 			_, err = cluster.Build(cmd.Context(), o)
 			return err

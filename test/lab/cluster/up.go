@@ -94,6 +94,14 @@ func Build(ctx context.Context, o Options) ([]build.Built, error) {
 	return build.Pods(ctx, o.Source, o.Layout, o.Report)
 }
 
+// BuildPrograms builds single programs by their names.
+func BuildPrograms(ctx context.Context, o Options, names []string) error {
+	if err := o.Layout.Make(); err != nil {
+		return err
+	}
+	return build.Programs(ctx, o.Source, o.Layout, names, o.Report)
+}
+
 // start starts the sandbox and waits until its servers are ready.
 func start(ctx context.Context, o Options) (err error) {
 	// What a lab left that was killed.
