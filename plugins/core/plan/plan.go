@@ -44,16 +44,19 @@ func Make(in Input) (record.TuningPlan, error) {
 	}
 	for i, trigger := range in.ScaledObject.Spec.Triggers {
 		change, why := propose(i, trigger, shape, in.Envelope.Tolerance)
+		if in.ScaledObject.Composite() {
+			why = "scalingModifiers join the triggers, and the formula's own target decides"
+		}
 		if why == "" && change.MetricType != change.PreviousMetricType && !in.Owner.KeepsMetricType {
 			why = fmt.Sprintf("it needs metricType %s, which %s %s cannot say", change.MetricType, in.Owner.Object.Kind, in.Owner.Object.Name)
+		}
+		var patch, undo []record.PatchOperation
+		if why == "" {
+			patch, undo, why = in.Owner.operations(change, trigger)
 		}
 		if why != "" {
 			plan.Kept = append(plan.Kept, record.TuningKept{Index: i, Trigger: trigger.Label(), Why: why})
 			continue
-		}
-		patch, undo, err := in.Owner.operations(change, trigger)
-		if err != nil {
-			return record.TuningPlan{}, err
 		}
 		plan.Changes = append(plan.Changes, change)
 		plan.Patch = append(plan.Patch, patch...)
@@ -89,7 +92,9 @@ func propose(index int, trigger keda.Trigger, shape record.ShapeEnvelope, tolera
 		return record.TuningChange{}, fmt.Sprintf("the envelope says nothing about %s", signal)
 	case threshold.Withheld != nil:
 		return record.TuningChange{}, "no threshold is advised: " + threshold.Withheld.Message
-	case threshold.Threshold == nil || *threshold.Threshold < smallest:
+	case threshold.Threshold == nil:
+		return record.TuningChange{}, fmt.Sprintf("the envelope has no number for %s", signal)
+	case !(*threshold.Threshold >= smallest):
 		return record.TuningChange{}, fmt.Sprintf("the measured value is below %v, which KEDA reads as 0", smallest)
 	}
 	change := record.TuningChange{
@@ -103,12 +108,15 @@ func propose(index int, trigger keda.Trigger, shape record.ShapeEnvelope, tolera
 		return record.TuningChange{}, err.Error()
 	}
 	change.ActsAboveAfter = to * (1 + tolerance)
-	if from, err := strconv.ParseFloat(change.From, 64); err == nil {
-		before := from * (1 + tolerance)
-		change.ActsAboveBefore = &before
-		if from == to && change.MetricType == change.PreviousMetricType {
-			return record.TuningChange{}, "it has the advised threshold already"
-		}
+	// KEDA and the HPA see thousandths.
+	from, known := trigger.Threshold()
+	if !known {
+		return change, ""
+	}
+	before := float64(from) / 1000 * (1 + tolerance)
+	change.ActsAboveBefore = &before
+	if from == keda.Milli(to) && change.MetricType == change.PreviousMetricType {
+		return record.TuningChange{}, "it has the advised threshold already"
 	}
 	return change, ""
 }
@@ -117,15 +125,16 @@ func propose(index int, trigger keda.Trigger, shape record.ShapeEnvelope, tolera
 // HPA refuses.
 const smallest = 0.001
 
-// Format writes a threshold with three significant digits: the measurement
-// carries no more.
+// Format writes a threshold with three significant digits, since the
+// measurement carries no more, and no finer than the thousandths that KEDA
+// hands to the HPA.
 func Format(threshold float64) string {
-	text := strconv.FormatFloat(threshold, 'g', 3, 64)
-	value, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return text
+	if threshold >= 0.1 {
+		if value, err := strconv.ParseFloat(strconv.FormatFloat(threshold, 'g', 3, 64), 64); err == nil {
+			threshold = value
+		}
 	}
-	return strconv.FormatFloat(value, 'f', -1, 64)
+	return strconv.FormatFloat(float64(keda.Milli(threshold))/1000, 'f', -1, 64)
 }
 
 func find(thresholds []record.Threshold, signal string) *record.Threshold {
