@@ -16,6 +16,13 @@ typed() {
   printf '\n%s$ %s%s\n' "$bold" "$(quote "$@")" "$plain"
   "$@"
 }
+# saved FILE COMMAND...: the same, with the output in FILE.
+saved() {
+  local file=$1
+  shift
+  printf '\n%s$ %s > %s%s\n' "$bold" "$(quote "$@")" "$(basename "$file")" "$plain"
+  "$@" >"$file"
+}
 # quote ARG...: the arguments, quoted only where a shell needs it.
 quote() {
   local word line=''
@@ -43,7 +50,7 @@ without_cluster() {
     sleep 0.1
   done
   say "what does it carry?"
-  typed kubectl-inference bench --local --url "$url" --concurrency 1,5,10,20,40 --prompt-tokens 1024 --output-tokens 128 --warmup 2s --duration 10s --name demo --records "$work/requests.jsonl" -o json >"$work/report.json" || true
+  saved "$work/report.json" kubectl-inference bench --local --url "$url" --concurrency 1,5,10,20,40 --prompt-tokens 1024 --output-tokens 128 --warmup 2s --duration 10s --name demo -o json
   typed kubectl-inference envelope "$work/report.json"
   say "why are there N replicas? from objects that someone saved and sent"
   typed kubectl-inference explain-scaling -f manifests/examples/scaling-decision.yaml
@@ -96,9 +103,9 @@ typed kubectl inference bench isvc/deepseek-r1-14b --name "demo-$(date +%H%M%S)"
 run=$(kubectl inference bench list -o jsonpath='{.items[0].name}')
 
 say "4. which thresholds follow? shown first, then applied"
-kubectl inference envelope "$run" -o json >"$LAB_DIR/envelope.json"
+saved "$LAB_DIR/envelope.json" kubectl inference envelope "$run" -o json
 typed kubectl inference tune isvc/deepseek-r1-14b --from "$LAB_DIR/envelope.json"
-typed kubectl inference tune isvc/deepseek-r1-14b --from "$LAB_DIR/envelope.json" --apply -o json >"$LAB_DIR/tuning-plan.json"
+saved "$LAB_DIR/tuning-plan.json" kubectl inference tune isvc/deepseek-r1-14b --from "$LAB_DIR/envelope.json" --apply -o json
 
 say "5. more load than one replica carries: KEDA sees the queue, the HPA adds replicas"
 typed kubectl inference bench isvc/deepseek-r1-14b --name "load-$(date +%H%M%S)" --concurrency 80 --prompt-tokens 1024 --output-tokens 128 \

@@ -1,0 +1,21 @@
+// Package jobs is what runs in the cluster, in the one binary inference-job.
+// The map:
+//
+//	runner   the frame of a Job: plan in, events and result out, exit code
+//
+//	sync     copies a Hub revision into a bucket, verified, manifest last
+//	rollout  serves a verified prefix and measures the cold start
+//	bench    sends the load and measures
+//
+//	hub      edge: the Hub's protocol
+//	store    edge: S3
+//	openai   edge: the streaming client of the engine's API
+//	prom     edge: Prometheus windows
+//	cluster  edge: the Kubernetes API from inside a pod
+//
+//	core     pure: record (every document that both sides share), stats,
+//	         workload (prompts and shapes), failure (errors with hint and exit
+//	         code), podstate (why a pod does not serve)
+//
+// Jobs never import plugins; core imports only core. test/arch holds this.
+package jobs
