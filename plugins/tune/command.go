@@ -33,11 +33,15 @@ type options struct {
 	apply    bool
 	managed  bool
 	settling time.Duration
+	pace     pace
 }
 
 // New makes the command.
 func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
-	o := &options{factory: factory, streams: streams}
+	return command(&options{factory: factory, streams: streams, pace: pace{look: 500 * time.Millisecond, settled: 3 * time.Second}})
+}
+
+func command(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tune TYPE/NAME --from ENVELOPE",
 		Short: "Turn an envelope into thresholds on the object that keeps them",
@@ -45,7 +49,12 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 
 The change is a JSON patch with tests, so it fails when somebody changed the
 trigger in between. It is tried as a server-side dry run first and shown as a
-difference. Nothing is changed without --apply.`,
+difference. Nothing is changed without --apply, which then waits until KEDA and
+the HPA have the change and keep it.
+
+A trigger is changed only where its query gives the number that was measured,
+and where the envelope has evidence for it; the others are kept, with the reason.
+On a service of KServe that makes its own scaler, the change goes to the service.`,
 		Example: example,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.target = args

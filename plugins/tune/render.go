@@ -1,9 +1,11 @@
 package tune
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
+	"unicode"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/output"
@@ -40,7 +42,7 @@ func render(w io.Writer, plan record.TuningPlan, diff string, applied bool) erro
 	case len(plan.Changes) == 0:
 		text.WriteString("\nnothing to change\n")
 	case applied:
-		text.WriteString("\n" + term.Good("changed") + "; the same plan with --undo takes it back. A later `kubectl apply` of the old manifest would too: commit the difference.\n")
+		fmt.Fprintf(&text, "\n%s. A later `kubectl apply` of the old manifest would take it back: commit the difference.\nTo take it back yourself:\n  %s\n", term.Good("changed"), patchCommand(plan))
 	default:
 		text.WriteString("\nnothing was changed: add --apply\n")
 		if plan.Managed != "" {
@@ -49,6 +51,31 @@ func render(w io.Writer, plan record.TuningPlan, diff string, applied bool) erro
 	}
 	_, err := io.WriteString(w, text.String())
 	return err
+}
+
+// patchCommand is the command that takes the plan back, for a POSIX shell. What
+// is not printable is escaped: the patch quotes the object.
+func patchCommand(plan record.TuningPlan) string {
+	data, err := json.Marshal(plan.Undo)
+	if err != nil {
+		return "kubectl inference tune --undo PLAN --apply"
+	}
+	var patch strings.Builder
+	for _, r := range string(data) {
+		switch {
+		case r == '\'':
+			patch.WriteString(`'\''`)
+		case unicode.IsPrint(r):
+			patch.WriteRune(r)
+		case r <= 0xffff:
+			fmt.Fprintf(&patch, `\u%04x`, r)
+		default:
+			// No form of JSON, but kubectl reads YAML.
+			fmt.Fprintf(&patch, `\U%08x`, r)
+		}
+	}
+	group, _, _ := strings.Cut(plan.Owner.APIVersion, "/")
+	return fmt.Sprintf("kubectl patch %s.%s %s -n %s --type=json -p '%s'", strings.ToLower(plan.Owner.Kind), group, plan.Owner.Name, plan.Owner.Namespace, patch.String())
 }
 
 func label(index int, trigger string) string {

@@ -8,12 +8,11 @@ import (
 	"os"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -21,7 +20,6 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/plan"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
-	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 )
 
 func (o *options) run(ctx context.Context) error {
@@ -48,7 +46,7 @@ func (o *options) envelope() (record.CapacityEnvelope, error) {
 	if err != nil {
 		return envelope, failure.New(failure.Usage, "", "read --from: %w", err)
 	}
-	return envelope, record.Decode(data, record.KindCapacityEnvelope, &envelope)
+	return envelope, decode(data, record.KindCapacityEnvelope, &envelope)
 }
 
 func (o *options) read(name string) ([]byte, error) {
@@ -56,6 +54,18 @@ func (o *options) read(name string) ([]byte, error) {
 		return io.ReadAll(o.streams.In)
 	}
 	return os.ReadFile(name)
+}
+
+// decode reads a document of kind from JSON or YAML: -o prints either.
+func decode(data []byte, kind string, out any) error {
+	if !json.Valid(data) {
+		converted, err := yaml.YAMLToJSON(data)
+		if err != nil {
+			return failure.New(failure.Usage, "", "read %s: neither JSON nor YAML: %w", kind, err)
+		}
+		data = converted
+	}
+	return record.Decode(data, kind, out)
 }
 
 // fetch finds the ScaledObject behind the target and the object that keeps its
@@ -72,6 +82,14 @@ func (o *options) fetch(ctx context.Context) (plan.Input, error) {
 	fetched, err := o.factory.FetchChains(ctx, namespace, target)
 	if err != nil {
 		return plan.Input{}, err
+	}
+	// Without this right no chain has a ScaledObject, which is not to say that
+	// there is none.
+	for _, unread := range fetched.Unread {
+		if unread.Input == "keda" {
+			return plan.Input{}, failure.New(failure.Denied, fmt.Sprintf("ask for the permission; `kubectl auth can-i %s %s -n %s` says when you have it", unread.Verb, unread.Resource, namespace),
+				"tune %s: you cannot %s %s in %s", target, unread.Verb, unread.Resource, namespace)
+		}
 	}
 	link, err := chooseChain(target, fetched.Chains)
 	if err != nil {
@@ -131,7 +149,7 @@ func (o *options) resource(apiVersion, kind, namespace string) (dynamic.Resource
 	if err != nil {
 		return nil, err
 	}
-	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, versions(version)...)
+	mapping, err := mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, version)
 	if err != nil {
 		return nil, kube.Explain(err, "find %s", kind)
 	}
@@ -140,93 +158,4 @@ func (o *options) resource(apiVersion, kind, namespace string) (dynamic.Resource
 		return nil, err
 	}
 	return client.Resource(mapping.Resource).Namespace(namespace), nil
-}
-
-func versions(version string) []string {
-	if version == "" {
-		return nil
-	}
-	return []string{version}
-}
-
-// carryOut shows the plan, and makes the change when --apply says so.
-func (o *options) carryOut(ctx context.Context, proposal record.TuningPlan) error {
-	diff := ""
-	if len(proposal.Patch) > 0 {
-		before, err := o.get(ctx, chain.Ref{APIVersion: proposal.Owner.APIVersion, Kind: proposal.Owner.Kind, Namespace: proposal.Owner.Namespace, Name: proposal.Owner.Name})
-		if err != nil {
-			return err
-		}
-		after, err := o.patch(ctx, proposal, true)
-		if err != nil {
-			return err
-		}
-		if diff, err = output.Diff(proposal.Owner.Kind+"/"+proposal.Owner.Name, before, after); err != nil {
-			return err
-		}
-	}
-	if o.apply && len(proposal.Patch) > 0 {
-		if proposal.Managed != "" && !o.managed {
-			fmt.Fprint(o.streams.Err, output.ColorDiff(diff))
-			return failure.New(failure.Usage, "commit the difference above there; or add --even-if-managed", "apply: %s %s is kept by %s, which would write over it", proposal.Owner.Kind, proposal.Owner.Name, proposal.Managed)
-		}
-		if _, err := o.patch(ctx, proposal, false); err != nil {
-			return err
-		}
-	}
-	if err := o.out.Print(o.streams.Out, proposal, func(w io.Writer) error { return render(w, proposal, diff, o.apply) }); err != nil {
-		return err
-	}
-	if !o.apply || len(proposal.Patch) == 0 {
-		return nil
-	}
-	return o.settle(ctx, proposal)
-}
-
-// patch sends the plan's JSON patch.
-func (o *options) patch(ctx context.Context, proposal record.TuningPlan, dryRun bool) (*unstructured.Unstructured, error) {
-	owner := proposal.Owner
-	resource, err := o.resource(owner.APIVersion, owner.Kind, owner.Namespace)
-	if err != nil {
-		return nil, err
-	}
-	data, err := json.Marshal(proposal.Patch)
-	if err != nil {
-		return nil, err
-	}
-	options := metav1.PatchOptions{FieldManager: kube.FieldManager}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	patched, err := resource.Patch(ctx, owner.Name, types.JSONPatchType, data, options)
-	switch {
-	// The API server reports a failed test as an invalid request without a cause.
-	case apierrors.IsInvalid(err) && len(kube.Causes(err)) == 0:
-		return nil, failure.New(failure.Differs, "look again: run the same command without --apply", "patch %s %s/%s: the trigger is not as it was when the plan was made", owner.Kind, owner.Namespace, owner.Name)
-	case err != nil:
-		return nil, kube.Explain(err, "patch %s %s/%s", owner.Kind, owner.Namespace, owner.Name)
-	}
-	return patched, nil
-}
-
-func (o *options) runUndo(ctx context.Context) error {
-	data, err := o.read(o.undo)
-	if err != nil {
-		return failure.New(failure.Usage, "", "read --undo: %w", err)
-	}
-	var done record.TuningPlan
-	if err := record.Decode(data, record.KindTuningPlan, &done); err != nil {
-		return err
-	}
-	done.Patch, done.Undo = done.Undo, done.Patch
-	for i, change := range done.Changes {
-		done.Changes[i].From, done.Changes[i].To = change.To, change.From
-		done.Changes[i].MetricType, done.Changes[i].PreviousMetricType = change.PreviousMetricType, change.MetricType
-		done.Changes[i].Why = "taken back"
-		if change.ActsAboveBefore != nil {
-			after := change.ActsAboveAfter
-			done.Changes[i].ActsAboveAfter, done.Changes[i].ActsAboveBefore = *change.ActsAboveBefore, &after
-		}
-	}
-	return o.carryOut(ctx, done)
 }

@@ -1,0 +1,360 @@
+package tune
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
+)
+
+const (
+	askWaiting = `sum(vllm:num_requests_waiting{pod=~"r1-.*"})`
+	askE2E     = `histogram_quantile(0.99, sum by (le) (rate(vllm:e2e_request_latency_seconds_bucket{pod=~"r1-.*"}[5m])))`
+)
+
+// scaledObject has a queue and a latency trigger, as the seed has them.
+const scaledObject = `
+apiVersion: keda.sh/v1alpha1
+kind: ScaledObject
+metadata: {name: r1, annotations: {}}
+spec:
+  scaleTargetRef: {name: r1-predictor}
+  triggers:
+  - type: prometheus
+    metadata: {serverAddress: "http://prometheus:9090", threshold: "2.0", query: 'sum(vllm:num_requests_waiting{pod=~"r1-.*"})'}
+  - type: prometheus
+    metadata: {serverAddress: "http://prometheus:9090", threshold: "30", query: 'histogram_quantile(0.99, sum by (le) (rate(vllm:e2e_request_latency_seconds_bucket{pod=~"r1-.*"}[5m])))'}
+`
+
+// hpa is what KEDA makes of a ScaledObject: the thresholds in thousandths.
+func hpa(name, waiting, latency, latencyType string) string {
+	field := map[string]string{"Value": "value", "AverageValue": "averageValue"}[latencyType]
+	text := `
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: ` + name + `}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: r1-predictor}
+  maxReplicas: 6
+  metrics:
+  - type: External
+    external: {metric: {name: s0-prometheus}, target: {type: AverageValue, averageValue: "` + waiting + `"}}
+`
+	if latency != "" {
+		text += `  - type: External
+    external: {metric: {name: s1-prometheus}, target: {type: ` + latencyType + `, ` + field + `: "` + latency + `"}}
+`
+	}
+	return text
+}
+
+// envelope writes an envelope that advises 1.234 waiting, and 12.04 seconds.
+func envelope(t *testing.T) string {
+	t.Helper()
+	waiting, latency := 1.234, 12.04
+	data, err := record.Encode(record.CapacityEnvelope{
+		TypeMeta: record.Meta(record.KindCapacityEnvelope), Model: "org/model", Tolerance: 0.1,
+		Runs: []record.EnvelopeRun{{Run: "run-1"}},
+		Shapes: []record.ShapeEnvelope{{PromptTokens: 1024, OutputTokens: 128, Thresholds: []record.Threshold{
+			{Trigger: record.TriggerWaiting, MetricType: record.MetricTypeAverageValue, Threshold: &waiting, How: "between 20 and 40"},
+			{Trigger: record.TriggerP99E2E, MetricType: record.MetricTypeValue, Threshold: &latency, How: "at the planned load"},
+		}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return write(t, "envelope.json", data)
+}
+
+func write(t *testing.T, name string, data []byte) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func wantFailure(t *testing.T, got result, kind failure.Kind, message, hint string) {
+	t.Helper()
+	if got.err == nil || failure.KindOf(got.err) != kind || !strings.Contains(got.err.Error(), message) || !strings.Contains(failure.HintOf(got.err), hint) {
+		t.Errorf("got %v (%d, hint %q), want %q (%d, hint %q)", got.err, failure.KindOf(got.err), failure.HintOf(got.err), message, kind, hint)
+	}
+	if got.err != nil && strings.Contains(got.err.Error(), "\n") {
+		t.Errorf("more than one line: %q", got.err)
+	}
+}
+
+func wantLines(t *testing.T, text string, lines ...string) {
+	t.Helper()
+	for _, line := range lines {
+		if !strings.Contains(text, line) {
+			t.Errorf("%q is missing in\n%s", line, text)
+		}
+	}
+}
+
+// playKEDA writes the HPA anew once the ScaledObject has the threshold, as
+// KEDA does, and reports how that went.
+func (c *cluster) playKEDA(want, patch string) (wait func()) {
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(c.t.Context(), 30*time.Second)
+	go func() { done <- c.when(ctx, want, func() error { return c.patch(ctx, "hpa", "keda-hpa-r1", patch) }) }()
+	var once sync.Once
+	wait = func() {
+		once.Do(func() {
+			defer cancel()
+			if err := <-done; err != nil {
+				c.t.Error(err)
+			}
+		})
+	}
+	c.t.Cleanup(wait)
+	return wait
+}
+
+func TestDryRunChangesNothing(t *testing.T) {
+	c := start(t, "dry")
+	before := c.create("so", scaledObject)
+	got := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t))
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	wantLines(t, got.stdout,
+		"ScaledObject r1, measured at 1024/128 with org/model (run run-1)",
+		"between 20 and 40", "metricType AverageValue becomes Value",
+		`-      threshold: "2.0"`, `+      threshold: "1.23"`, `-      threshold: "30"`, `+      threshold: "12"`, "+    metricType: Value",
+		"nothing was changed: add --apply")
+	if diff := cmp.Diff(before.Object, c.get("so", "r1").Object); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// The whole way: change, KEDA follows, take it back, KEDA follows.
+func TestApplyAndUndo(t *testing.T) {
+	c := start(t, "apply")
+	before := c.create("so", scaledObject)
+	c.create("hpa", hpa("keda-hpa-r1", "2", "30", "AverageValue"))
+	const metric = "/spec/metrics/"
+	follow := c.playKEDA("1.23", `[{"op":"replace","path":"`+metric+`0/external/target/averageValue","value":"1230m"},
+		{"op":"replace","path":"`+metric+`1/external/target","value":{"type":"Value","value":"12"}}]`)
+	got := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t), "--apply", "-o", "yaml", "--settle-timeout", "30s")
+	follow()
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	if got.stderr != "settled: the ScaledObject and the HPA have the change\n" {
+		t.Errorf("stderr: %q", got.stderr)
+	}
+	changed := c.get("so", "r1")
+	if threshold(changed, 0) != "1.23" || threshold(changed, 1) != "12" {
+		t.Errorf("got %v", changed.Object["spec"])
+	}
+	if !slices.ContainsFunc(changed.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool { return entry.Manager == kube.FieldManager }) {
+		t.Errorf("changed by %v", changed.GetManagedFields())
+	}
+
+	// The second time there is nothing to do.
+	again := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t), "--apply")
+	wantLines(t, again.stdout, "it has the advised threshold already", "nothing to change")
+	if again.err != nil || again.stderr != "" {
+		t.Errorf("got %v, %q", again.err, again.stderr)
+	}
+
+	plan := write(t, "plan.yaml", []byte(got.stdout))
+	preview := c.tune(apiserver.Admin, "--undo", plan)
+	wantLines(t, preview.stdout, `+      threshold: "2.0"`, "taken back", "nothing was changed: add --apply")
+	if preview.err != nil || threshold(c.get("so", "r1"), 0) != "1.23" {
+		t.Errorf("got %v", preview.err)
+	}
+	// "2.0" on the trigger is 2 on the HPA.
+	follow = c.playKEDA("2.0", `[{"op":"replace","path":"`+metric+`0/external/target/averageValue","value":"2"},
+		{"op":"replace","path":"`+metric+`1/external/target","value":{"type":"AverageValue","averageValue":"30"}}]`)
+	undone := c.tune(apiserver.Admin, "--undo", plan, "--apply", "--settle-timeout", "30s")
+	follow()
+	if undone.err != nil {
+		t.Fatal(undone.err)
+	}
+	if diff := cmp.Diff(before.Object["spec"], c.spec("so", "r1")); diff != "" {
+		t.Error(diff)
+	}
+	wantFailure(t, c.tune(apiserver.Admin, "--undo", plan, "--apply"), failure.Differs,
+		"patch ScaledObject apply/r1: the trigger is not as it was when the plan was made", "taken back already")
+}
+
+// What the table prints as the way back is a command that works.
+func TestPrintedUndo(t *testing.T) {
+	c := start(t, "printed")
+	hostile := strings.Replace(scaledObject, `pod=~"r1-.*"`, "pod=~\"é\u202e\U000e0041🚀  ''s <b>\"", 1)
+	before := c.create("so", hostile)
+	c.create("hpa", hpa("keda-hpa-r1", "1230m", "12", "Value"))
+	got := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t), "--apply", "--settle-timeout", "30s")
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	_, rest, _ := strings.Cut(got.stdout, "To take it back yourself:\n  kubectl ")
+	line, _, _ := strings.Cut(rest, "\n")
+	if strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("not printable: %q", line)
+	}
+	words, quoted, _ := strings.Cut(line, " -p ")
+	patch := strings.ReplaceAll(strings.TrimSuffix(strings.TrimPrefix(quoted, "'"), "'"), `'\''`, "'")
+	c.server.Kubectl(t, "", append(strings.Fields(words), "-p", patch)...)
+	if diff := cmp.Diff(before.Object["spec"], c.spec("so", "r1")); diff != "" {
+		t.Errorf("%s\n%s", line, diff)
+	}
+}
+
+// Between the plan and its execution the trigger changes.
+func TestConflict(t *testing.T) {
+	changes := map[string]string{
+		"threshold":            `[{"op":"replace","path":"/spec/triggers/0/metadata/threshold","value":"5"}]`,
+		"query":                `[{"op":"replace","path":"/spec/triggers/0/metadata/query","value":"up"}]`,
+		"trigger put before":   `[{"op":"add","path":"/spec/triggers/0","value":{"type":"cpu","metadata":{"value":"80"}}}]`,
+		"all triggers but one": `[{"op":"remove","path":"/spec/triggers/0"}]`,
+	}
+	c := start(t, "conflict")
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			c.create("so", scaledObject)
+			defer c.server.Kubectl(t, "", "delete", "so", "r1", "-n", c.namespace)
+			got := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t), "-o", "json")
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			var plan record.TuningPlan
+			if err := json.Unmarshal([]byte(got.stdout), &plan); err != nil {
+				t.Fatal(err)
+			}
+			if err := c.patch(t.Context(), "so", "r1", change); err != nil {
+				t.Fatal(err)
+			}
+			want := c.spec("so", "r1")
+			// A plan read from a file stands for one made a moment ago.
+			plan.Patch, plan.Undo = plan.Undo, plan.Patch
+			data, err := record.Encode(plan)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantFailure(t, c.tune(apiserver.Admin, "--undo", write(t, "plan.json", data), "--apply"), failure.Differs,
+				"patch ScaledObject conflict/r1: the trigger is not as it was when the plan was made", "kubectl get scaledobject r1 -n conflict -o yaml")
+			if diff := cmp.Diff(want, c.spec("so", "r1")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestManaged(t *testing.T) {
+	c := start(t, "managed")
+	c.create("so", strings.Replace(scaledObject, "annotations: {}", `annotations: {argocd.argoproj.io/tracking-id: "platform:keda.sh/ScaledObject:managed/r1"}`, 1))
+	c.create("hpa", hpa("keda-hpa-r1", "1230m", "12", "Value"))
+	preview := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t))
+	wantLines(t, preview.stdout, "Argo CD application platform keeps this object: commit the difference there")
+	refused := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t), "--apply")
+	wantFailure(t, refused, failure.Usage, "ScaledObject r1 is kept by Argo CD application platform, which would write over it", "--even-if-managed")
+	wantLines(t, refused.stderr, `+      threshold: "1.23"`)
+	if refused.stdout != "" || threshold(c.get("so", "r1"), 0) != "2.0" {
+		t.Errorf("got %q", refused.stdout)
+	}
+	forced := c.tune(apiserver.Admin, "so/r1", "--from", envelope(t), "--apply", "--even-if-managed", "--settle-timeout", "30s")
+	if forced.err != nil || threshold(c.get("so", "r1"), 0) != "1.23" {
+		t.Errorf("got %v", forced.err)
+	}
+}
+
+func TestInputs(t *testing.T) {
+	c := start(t, "inputs")
+	c.create("so", scaledObject)
+	data, err := os.ReadFile(envelope(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asYAML, err := yaml.JSONToYAML(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"JSON": data, "YAML": asYAML} {
+		if got := c.tuneWith(apiserver.Admin, string(text), "so/r1", "--from", "-"); got.err != nil {
+			t.Errorf("%s: %v", name, got.err)
+		}
+	}
+	tests := map[string]struct {
+		stdin         string
+		args          []string
+		kind          failure.Kind
+		message, hint string
+	}{
+		"no target":           {"", []string{"--from", "-"}, failure.Usage, "there is no target", "isvc/NAME"},
+		"no evidence":         {"", []string{"so/r1"}, failure.Usage, "thresholds need evidence", "kubectl inference bench"},
+		"undo with a target":  {"", []string{"so/r1", "--undo", "-"}, failure.Usage, "neither a target nor --from", ""},
+		"undo with evidence":  {"", []string{"--from", "-", "--undo", "-"}, failure.Usage, "neither a target nor --from", ""},
+		"no time to settle":   {"", []string{"so/r1", "--from", "-", "--settle-timeout", "0s"}, failure.Usage, "must be above 0", ""},
+		"no such file":        {"", []string{"so/r1", "--from", "/nowhere/envelope.json"}, failure.Usage, "read --from: ", ""},
+		"no such plan":        {"", []string{"--undo", "/nowhere/plan.json"}, failure.Usage, "read --undo: ", ""},
+		"neither format":      {"{: [", []string{"so/r1", "--from", "-"}, failure.Usage, "neither JSON nor YAML", ""},
+		"empty":               {"", []string{"so/r1", "--from", "-"}, failure.Usage, `of kind ""`, ""},
+		"another document":    {`{"apiVersion":"kubectl-inference.io/v1alpha1","kind":"BenchReport"}`, []string{"so/r1", "--from", "-"}, failure.Usage, `of kind "BenchReport"`, ""},
+		"a later version":     {`{"apiVersion":"kubectl-inference.io/v2","kind":"CapacityEnvelope"}`, []string{"so/r1", "--from", "-"}, failure.Usage, "kubectl-inference.io/v2", "release that wrote it"},
+		"an envelope to undo": {string(data), []string{"--undo", "-"}, failure.Usage, `of kind "CapacityEnvelope"`, ""},
+		"another shape":       {string(data), []string{"so/r1", "--from", "-", "--shape", "1/1"}, failure.Usage, `choose shape "1/1"`, "1024/128"},
+		"not a target":        {string(data), []string{"so/r1/x", "--from", "-"}, failure.Usage, "not TYPE/NAME", "so/NAME"},
+		"unknown target":      {string(data), []string{"so/other", "--from", "-"}, failure.NotFound, "inputs/other", "-n chooses the namespace"},
+		"unknown kind":        {string(data), []string{"nonsense/other", "--from", "-"}, failure.NotFound, "nonsense", ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := c.tuneWith(apiserver.Admin, test.stdin, test.args...)
+			wantFailure(t, got, test.kind, test.message, test.hint)
+			if got.stdout != "" || got.stderr != "" {
+				t.Errorf("printed %q, %q", got.stdout, got.stderr)
+			}
+		})
+	}
+}
+
+func TestWithoutScaler(t *testing.T) {
+	c := start(t, "plain")
+	c.create("hpa", hpa("web", "2", "", ""))
+	wantFailure(t, c.tune(apiserver.Admin, "hpa/web", "--from", envelope(t)), failure.NotFound,
+		"tune hpa/web: no ScaledObject scales it", "kubectl inference explain-scaling hpa/web")
+}
+
+func TestForbidden(t *testing.T) {
+	c := start(t, "denied")
+	c.create("so", scaledObject)
+	c.create("hpa", hpa("keda-hpa-r1", "2", "30", "AverageValue"))
+	grant := func(role string, rules ...string) {
+		c.server.Kubectl(t, "", append([]string{"create", "role", role, "-n", c.namespace}, rules...)...)
+		c.server.Kubectl(t, "", "create", "rolebinding", role, "-n", c.namespace, "--role="+role, "--user="+apiserver.Guest)
+	}
+	wantFailure(t, c.tune(apiserver.Guest, "so/r1", "--from", envelope(t)), failure.Denied, "forbidden", "kubectl auth can-i list")
+
+	// Who may not list ScaledObjects is not told that there is none.
+	grant("hpas", "--verb=get,list", "--resource=horizontalpodautoscalers.autoscaling,deployments.apps")
+	wantFailure(t, c.tune(apiserver.Guest, "hpa/keda-hpa-r1", "--from", envelope(t)), failure.Denied,
+		"tune hpa/keda-hpa-r1: you cannot list scaledobjects.keda.sh in denied", "kubectl auth can-i list scaledobjects.keda.sh -n denied")
+
+	// A dry run needs the right to patch as well.
+	grant("scalers", "--verb=get,list", "--resource=scaledobjects.keda.sh")
+	wantFailure(t, c.tune(apiserver.Guest, "so/r1", "--from", envelope(t), "--apply"), failure.Denied,
+		"patch ScaledObject denied/r1", "kubectl auth can-i patch scaledobjects.keda.sh")
+	if threshold(c.get("so", "r1"), 0) != "2.0" {
+		t.Error("it was changed")
+	}
+}
