@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -39,7 +38,6 @@ type loop struct {
 
 	warmup, measured <-chan prepared
 	out              chan observation
-	stopped          atomic.Bool
 	hopeless         hopeless
 }
 

@@ -94,7 +94,6 @@ func (w *world) scaleClient() *scalefake.FakeScaleClient {
 func (w *world) start(hpa *autoscalingv2.HorizontalPodAutoscaler) (*fake.Clientset, func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	// Four fifths of the time of NewClientset go into managed fields.
-	//lint:ignore SA1019 managed fields play no part here
 	client := fake.NewSimpleClientset(hpa)
 	w.recordEvents(client)
 	for i := range podCount {

@@ -80,8 +80,7 @@ func admit(run string, report record.CaseReport) (measured, *record.Notice) {
 	if !report.Validity.Valid {
 		reason := record.Notice{Code: "invalid", Message: "the run marked it as not usable"}
 		if len(report.Validity.Reasons) > 0 {
-			first := report.Validity.Reasons[0]
-			reason = record.Notice{Code: first.Code, Message: first.Message}
+			reason = record.Notice(report.Validity.Reasons[0])
 		}
 		return admitted, &reason
 	}

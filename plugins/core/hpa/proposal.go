@@ -37,9 +37,6 @@ type Proposal struct {
 	Edges Edges
 }
 
-// known says whether the proposal is based on a value.
-func (p Proposal) known() bool { return p.TotalHigh != nil }
-
 func (in Input) propose(metric Metric) Proposal {
 	p := Proposal{Metric: metric, Count: AnyCount(), Ratio: math.NaN()}
 	switch metric.Seen.State {

@@ -158,7 +158,7 @@ func TestSameModelEachTime(t *testing.T) {
 		return sha
 	}
 	base := hub.Model{Name: repo, Bytes: 1 << 20}
-	if commit(base) != commit(base) {
+	if first, second := commit(base), commit(base); first != second {
 		t.Error("two builds have two commits")
 	}
 	for name, other := range map[string]hub.Model{

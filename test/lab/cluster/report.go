@@ -33,8 +33,6 @@ type Report struct {
 	out    io.Writer
 	now    func() time.Time
 	events bool
-	// Failed holds the first error of writing: nobody listens any more.
-	failed error
 	// quick steps, such as a build that has nothing to do, are left out.
 	quick time.Duration
 }
