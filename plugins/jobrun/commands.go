@@ -1,22 +1,18 @@
 package jobrun
 
 import (
-	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
-	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
 
@@ -51,14 +47,26 @@ func (r runs) attach() *cobra.Command {
 				return err
 			}
 			view := NewView(r.streams)
-			event, err := Follow(cmd.Context(), client, job, view)
+			event, err := newJobs(client).Follow(cmd.Context(), job, view)
 			view.Close()
-			if err != nil {
-				return leave(err, spec)
-			}
-			return r.show(cmd.Context(), event)
+			return r.end(cmd.Context(), spec, event, leave(err, spec))
 		},
 	}
+}
+
+// end shows what a run left behind: a run whose answer is "no" has a result too.
+func (r runs) end(ctx context.Context, spec Spec, event record.Event, err error) error {
+	if len(event.Result) > 0 {
+		return errors.Join(r.show(ctx, event), err)
+	}
+	if err != nil {
+		return err
+	}
+	hint := ""
+	if spec.Command == "bench" {
+		hint = fmt.Sprintf("`kubectl inference bench get %s -n %s` prints its report", spec.Run, spec.Namespace)
+	}
+	return failure.New(failure.NotFound, hint, "show run %s: it is complete, but its log and its last words are gone", spec.Run)
 }
 
 func (r runs) cancel() *cobra.Command {
@@ -77,7 +85,7 @@ func (r runs) cancel() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := remove(cmd.Context(), client, job); err != nil {
+			if err := newJobs(client).remove(cmd.Context(), job); err != nil {
 				return err
 			}
 			r.streams.Say("removed job/%s in namespace %s", job.Name, job.Namespace)
@@ -105,101 +113,6 @@ func (r runs) get(ctx context.Context, run string) (Spec, *batchv1.Job, error) {
 		return Spec{}, nil, err
 	}
 	return spec, job, nil
-}
-
-// RunList is the document of `list`.
-type RunList struct {
-	record.TypeMeta `json:",inline"`
-	Items           []Run `json:"items"`
-}
-
-// Run is one run of a RunList. State is Running, Complete or Failed.
-type Run struct {
-	Name      string    `json:"name"`
-	Namespace string    `json:"namespace"`
-	State     string    `json:"state"`
-	Started   time.Time `json:"started"`
-	Seconds   float64   `json:"duration_seconds"`
-}
-
-func (r runs) list() *cobra.Command {
-	var all bool
-	var flags output.Flags
-	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "List the runs",
-		Example: fmt.Sprintf("  kubectl inference %s list -A", commandName(r.command)),
-		Args:    noArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := flags.Validate(); err != nil {
-				return err
-			}
-			jobs, err := r.jobs(cmd.Context(), all)
-			if err != nil {
-				return err
-			}
-			list := runList(jobs, time.Now())
-			if len(list.Items) == 0 && flags.Human() {
-				r.streams.Say("no runs found")
-				return nil
-			}
-			return flags.Print(r.streams.Out, list, func(w io.Writer) error { return list.table(all).Write(w, "") })
-		},
-	}
-	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the runs of all namespaces")
-	flags.AddFlags(cmd)
-	return cmd
-}
-
-func (r runs) jobs(ctx context.Context, all bool) ([]batchv1.Job, error) {
-	namespace, err := r.factory.Namespace()
-	if err != nil {
-		return nil, err
-	}
-	if all {
-		namespace = ""
-	}
-	client, err := r.factory.Clientset()
-	if err != nil {
-		return nil, err
-	}
-	jobs, err := client.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: fmt.Sprintf("%s=kubectl-inference,%s=%s", LabelName, LabelComponent, r.command)})
-	if err != nil {
-		return nil, kube.Explain(err, "list jobs")
-	}
-	return jobs.Items, nil
-}
-
-func runList(jobs []batchv1.Job, now time.Time) RunList {
-	list := RunList{TypeMeta: record.Meta("RunList"), Items: []Run{}}
-	for _, job := range jobs {
-		run := Run{Name: job.Labels[LabelRun], Namespace: job.Namespace, State: "Running", Started: job.CreationTimestamp.UTC()}
-		end := now
-		if condition := ended(&job); condition != nil {
-			run.State, end = string(condition.Type), condition.LastTransitionTime.Time
-		}
-		run.Seconds = end.Sub(run.Started).Round(time.Second).Seconds()
-		list.Items = append(list.Items, run)
-	}
-	slices.SortFunc(list.Items, func(a, b Run) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), b.Started.Compare(a.Started), cmp.Compare(a.Name, b.Name))
-	})
-	return list
-}
-
-func (l RunList) table(all bool) output.Table {
-	table := output.Table{Header: []string{"RUN", "STATE", "STARTED", "DURATION"}}
-	if all {
-		table.Header = append([]string{"NAMESPACE"}, table.Header...)
-	}
-	for _, run := range l.Items {
-		row := []string{run.Name, run.State, run.Started.Format(time.RFC3339), duration.HumanDuration(time.Duration(run.Seconds * float64(time.Second)))}
-		if all {
-			row = append([]string{run.Namespace}, row...)
-		}
-		table.Rows = append(table.Rows, row)
-	}
-	return table
 }
 
 // complete lists the names of the runs, silently and quickly.

@@ -27,8 +27,7 @@ type Flags struct {
 	Timeout        time.Duration
 }
 
-// AddFlags adds the flags to cmd. defaultImage is the one stamped at release,
-// "" in a development build.
+// AddFlags adds the flags to cmd.
 func (f *Flags) AddFlags(cmd *cobra.Command, streams *term.Streams) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Image, "image", streams.Env(ImageEnv), "image of the Job (default $"+ImageEnv+")")
@@ -63,13 +62,15 @@ func (f *Flags) Apply(spec *Spec) {
 }
 
 // Run starts the Job of spec, or attaches to it, and follows it when --wait
-// says so. The returned event is nil when nobody waited.
+// says so. The returned event is the Job's last, and nil when nobody waited; a
+// Job that failed can have one too, with a result.
 func (f *Flags) Run(ctx context.Context, factory *kube.Factory, streams *term.Streams, spec Spec, again bool) (*record.Event, error) {
 	client, err := factory.Clientset()
 	if err != nil {
 		return nil, err
 	}
-	started, err := Start(ctx, client, spec, again)
+	jobs := newJobs(client)
+	started, err := jobs.Start(ctx, spec, again)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (f *Flags) Run(ctx context.Context, factory *kube.Factory, streams *term.St
 		defer cancel()
 	}
 	view := NewView(streams)
-	event, err := Follow(ctx, client, started.Job, view)
+	event, err := jobs.Follow(ctx, started.Job, view)
 	view.Close()
 	return &event, leave(err, spec)
 }

@@ -1,10 +1,8 @@
 package jobrun
 
 import (
-	"bufio"
+	"cmp"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/podstate"
@@ -22,71 +19,72 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
-// pollInterval is how often the Job and its pods are read. Polling, because a
-// watch has to survive expiry, proxies and restarts of the API server, and one
-// read a second is nothing.
-const pollInterval = time.Second
-
 // outages is how many reads in a row may fail before following gives up.
 const outages = 30
 
-// maxEventBytes bounds one line of a job's log.
-const maxEventBytes = 4 << 20
+// breaks is how often the log of an ended Job is read again after the stream
+// broke.
+const breaks = 5
 
 // Observer hears what a followed Job does, in order, from one goroutine at a
 // time.
 type Observer interface {
 	// Event is one event of the job itself.
 	Event(record.Event)
-	// Waiting says why the pod does not run (yet), each reason once.
+	// Waiting says why the pod does not run (yet), each reason once a pod.
 	Waiting(reason string)
 }
 
-// Follow watches the Job until it ends and returns the job's last event. The
-// Job's condition decides over success: its log is only what is shown. When
+// Follow watches the Job until it ends and returns the job's last event, which
+// is empty where neither the log nor the pod's last words can be read any more.
+// The Job's condition decides over success: its log is only what is shown. When
 // ctx ends the Job is left alone.
-func Follow(ctx context.Context, client kubernetes.Interface, job *batchv1.Job, observer Observer) (record.Event, error) {
-	f := &follower{client: client, job: job, observer: observer}
+func (j Jobs) Follow(ctx context.Context, job *batchv1.Job, observer Observer) (record.Event, error) {
+	f := &follower{Jobs: j, job: job, observer: observer}
 	return f.run(ctx)
 }
 
 type follower struct {
-	client   kubernetes.Interface
+	Jobs
 	job      *batchv1.Job
 	observer Observer
 
-	last    time.Time // of the newest event shown
-	final   record.Event
-	reason  string
-	failing int
+	failing int // reads that failed in a row
+	broken  int // log streams that broke in a row
+	// Of the pod that is followed; another pod has a clock and a story of its
+	// own.
+	pod   *corev1.Pod
+	seen  map[string]bool // reasons told
+	last  time.Time       // of the newest event shown
+	final record.Event
 }
 
 func (f *follower) run(ctx context.Context) (record.Event, error) {
 	for {
-		job, pod, err := f.read(ctx)
+		job, pods, err := f.read(ctx)
 		if err != nil {
 			return record.Event{}, err
 		}
 		if job != nil {
-			if pod != nil {
-				f.observe(ctx, pod)
+			if len(pods) > 0 {
+				f.observe(ctx, pods)
 			}
-			if condition := ended(job); condition != nil {
-				return f.finish(ctx, job, pod, condition)
+			if condition := ended(job); condition != nil && (f.broken == 0 || f.broken > breaks) {
+				return f.finish(ctx, condition)
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return record.Event{}, ctx.Err()
-		case <-time.After(pollInterval):
+		case <-time.After(f.Poll):
 		}
 	}
 }
 
-// read gets the Job and its newest pod. A short outage of the API server is not
-// an error: job is nil then.
-func (f *follower) read(ctx context.Context) (*batchv1.Job, *corev1.Pod, error) {
-	job, err := f.client.BatchV1().Jobs(f.job.Namespace).Get(ctx, f.job.Name, metav1.GetOptions{})
+// read gets the Job and its pods, the newest last. A short outage of the API
+// server is not an error: job is nil then.
+func (f *follower) read(ctx context.Context) (*batchv1.Job, []corev1.Pod, error) {
+	job, err := f.Client.BatchV1().Jobs(f.job.Namespace).Get(ctx, f.job.Name, metav1.GetOptions{})
 	if err == nil && job.UID != f.job.UID {
 		err = apierrors.NewNotFound(batchv1.Resource("jobs"), f.job.Name)
 	}
@@ -95,7 +93,7 @@ func (f *follower) read(ctx context.Context) (*batchv1.Job, *corev1.Pod, error) 
 	}
 	var pods *corev1.PodList
 	if err == nil {
-		pods, err = f.client.CoreV1().Pods(f.job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "batch.kubernetes.io/controller-uid=" + string(job.UID)})
+		pods, err = f.Client.CoreV1().Pods(f.job.Namespace).List(ctx, metav1.ListOptions{LabelSelector: batchv1.ControllerUidLabel + "=" + string(job.UID)})
 	}
 	if err != nil {
 		f.failing++
@@ -108,104 +106,97 @@ func (f *follower) read(ctx context.Context) (*batchv1.Job, *corev1.Pod, error) 
 		return nil, nil, nil
 	}
 	f.failing = 0
-	if len(pods.Items) == 0 {
-		return job, nil, nil
-	}
-	newest := slices.MaxFunc(pods.Items, func(a, b corev1.Pod) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	return job, &newest, nil
+	slices.SortFunc(pods.Items, byAge)
+	return job, pods.Items, nil
 }
 
-// observe reports why pod does not run, or shows its log until it ends.
-func (f *follower) observe(ctx context.Context, pod *corev1.Pod) {
-	if reason := podstate.Waiting(pod); reason != "" {
-		if reason != f.reason {
-			f.observer.Waiting(reason)
-			f.reason = reason
+// byAge orders pods, the newest last. Creation times have whole seconds; of two
+// pods of one second, the one that has not ended is the newer.
+func byAge(a, b corev1.Pod) int {
+	alive := func(pod corev1.Pod) int {
+		if pod.DeletionTimestamp != nil || hasEnded(&pod) {
+			return 0
 		}
-		return
+		return 1
 	}
-	f.reason = ""
-	if pod.Status.Phase == corev1.PodPending {
-		return
-	}
-	f.stream(ctx, pod)
+	return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(alive(a), alive(b)), strings.Compare(a.Name, b.Name))
 }
 
-// stream shows the pod's events that were not shown yet. It returns when the
-// stream ends, whether the pod ended or the connection was lost: run comes
-// back here as long as the Job goes on.
-func (f *follower) stream(ctx context.Context, pod *corev1.Pod) {
-	options := &corev1.PodLogOptions{Container: container, Follow: true}
-	if !f.last.IsZero() {
-		since := metav1.NewTime(f.last.Add(-time.Second))
-		options.SinceTime = &since
+func hasEnded(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// observe reports why the newest pod does not run, or shows its log until it
+// ends.
+func (f *follower) observe(ctx context.Context, pods []corev1.Pod) {
+	newest := &pods[len(pods)-1]
+	if f.pod == nil || f.pod.UID != newest.UID {
+		f.change(ctx, pods, newest)
 	}
-	logs, err := f.client.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, options).Stream(ctx)
-	if err != nil {
+	f.pod = newest
+	if reason := podstate.Waiting(newest); reason != "" {
+		f.tell(reason)
 		return
 	}
-	defer logs.Close()
-	scanner := bufio.NewScanner(logs)
-	scanner.Buffer(make([]byte, 0, 64<<10), maxEventBytes)
-	for scanner.Scan() {
-		event, ok := record.ParseEvent(scanner.Bytes())
-		if !ok || !event.Time.After(f.last) {
-			continue
-		}
-		f.last = event.Time
-		if event.Name == record.EventDone || event.Name == record.EventFailed {
-			f.final = event
-		}
-		f.observer.Event(event)
+	if newest.Status.Phase == corev1.PodRunning || hasEnded(newest) {
+		f.stream(ctx, newest)
 	}
+}
+
+// change goes over to another pod. What the one before still has to say comes
+// first.
+func (f *follower) change(ctx context.Context, pods []corev1.Pod, to *corev1.Pod) {
+	if before := f.pod; before != nil {
+		end := "it was removed"
+		if i := slices.IndexFunc(pods, func(pod corev1.Pod) bool { return pod.UID == before.UID }); i >= 0 {
+			f.stream(ctx, &pods[i])
+			end = cmp.Or(f.ending(&pods[i]).Message, death(&pods[i]), "it ended")
+		}
+		f.tell(fmt.Sprintf("pod %s is replaced by %s: %s", before.Name, to.Name, end))
+	}
+	f.seen, f.last, f.final = map[string]bool{}, time.Time{}, record.Event{}
+}
+
+func (f *follower) tell(reason string) {
+	if !f.seen[reason] {
+		f.seen[reason] = true
+		f.observer.Waiting(reason)
+	}
+}
+
+// ending returns the pod's last event, from its log or else from its
+// termination message. It is empty where there is neither.
+func (f *follower) ending(pod *corev1.Pod) record.Event {
+	if f.final.Name != "" {
+		return f.final
+	}
+	return lastWords(pod)
 }
 
 // finish turns the end of the Job into a result. The job's last words are in
 // its termination message even when its log cannot be read any more.
-func (f *follower) finish(ctx context.Context, job *batchv1.Job, pod *corev1.Pod, condition *batchv1.JobCondition) (record.Event, error) {
-	if pod != nil {
-		f.stream(ctx, pod)
-	}
-	final := f.final
-	if final.Name == "" && pod != nil {
-		final = lastWords(pod)
+func (f *follower) finish(ctx context.Context, condition *batchv1.JobCondition) (record.Event, error) {
+	var final record.Event
+	cause := ""
+	if f.pod != nil {
+		final, cause = f.ending(f.pod), death(f.pod)
+		if final.Name == "" && ctx.Err() != nil {
+			return record.Event{}, ctx.Err()
+		}
 	}
 	if condition.Type == batchv1.JobComplete {
 		return final, nil
 	}
+	hint := fmt.Sprintf("`kubectl logs -n %s job/%s` shows its log", f.job.Namespace, f.job.Name)
 	if final.Name == record.EventFailed && final.ExitCode != 0 {
-		return final, failure.New(failure.Kind(final.ExitCode), final.Hint, "%w", errors.New(final.Message))
-	}
-	hint := fmt.Sprintf("`kubectl logs -n %s job/%s` shows its log", job.Namespace, job.Name)
-	return final, failure.New(failure.Failed, hint, "run job %s/%s: %s", job.Namespace, job.Name, death(pod, condition))
-}
-
-// lastWords reads the event in the pod's termination message.
-func lastWords(pod *corev1.Pod) record.Event {
-	var event record.Event
-	for _, status := range pod.Status.ContainerStatuses {
-		if status.Name == container && status.State.Terminated != nil {
-			_ = json.Unmarshal([]byte(status.State.Terminated.Message), &event)
+		kind := failure.Kind(final.ExitCode)
+		// Somebody stopped the pod, not this command.
+		if kind == failure.Interrupted {
+			kind = failure.Failed
+			final.Hint = cmp.Or(final.Hint, hint)
 		}
+		return final, failure.New(kind, final.Hint, "%s", final.Message)
 	}
-	return event
-}
-
-// death says how a job ended that could not say it itself.
-func death(pod *corev1.Pod, condition *batchv1.JobCondition) string {
-	var parts []string
-	if pod != nil {
-		if pod.Status.Reason != "" {
-			parts = append(parts, "pod "+pod.Name+": "+pod.Status.Reason+" "+pod.Status.Message)
-		}
-		for _, status := range pod.Status.ContainerStatuses {
-			if t := status.State.Terminated; t != nil && t.ExitCode != 0 {
-				parts = append(parts, fmt.Sprintf("pod %s ended with exit code %d (%s)", pod.Name, t.ExitCode, t.Reason))
-			}
-		}
-	}
-	if len(parts) == 0 {
-		parts = append(parts, condition.Reason+": "+condition.Message)
-	}
-	return strings.Join(parts, "; ")
+	cause = cmp.Or(cause, condition.Reason+": "+condition.Message)
+	return final, failure.New(failure.Failed, hint, "run job %s/%s: %s", f.job.Namespace, f.job.Name, cause)
 }

@@ -15,6 +15,20 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
+// pollInterval is how often the Job and its pods are read. Polling, because a
+// watch has to survive expiry, proxies and restarts of the API server, and one
+// read a second is nothing.
+const pollInterval = time.Second
+
+// Jobs is the edge to the Jobs of one cluster.
+type Jobs struct {
+	Client kubernetes.Interface
+	// Poll is the time between two reads of what is waited for.
+	Poll time.Duration
+}
+
+func newJobs(client kubernetes.Interface) Jobs { return Jobs{Client: client, Poll: pollInterval} }
+
 // Started says what Start found.
 type Started struct {
 	Job *batchv1.Job
@@ -23,50 +37,57 @@ type Started struct {
 }
 
 // Start creates the Job of spec. When the same run is under way already, it is
-// left alone and returned. An ended Job of the same name is replaced when
-// again is true, and is an error otherwise.
-func Start(ctx context.Context, client kubernetes.Interface, spec Spec, again bool) (Started, error) {
+// left alone and returned; with another plan it is another run, and an error.
+// An ended Job of the same name is replaced when again is true, and is an error
+// otherwise.
+func (j Jobs) Start(ctx context.Context, spec Spec, again bool) (Started, error) {
 	job, err := spec.Job()
 	if err != nil {
 		return Started{}, err
 	}
-	if err := preflight(ctx, client, spec, job); err != nil {
+	if err := j.preflight(ctx, spec, job); err != nil {
 		return Started{}, err
 	}
-	jobs := client.BatchV1().Jobs(job.Namespace)
-	created, err := jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: kube.FieldManager})
-	if err == nil {
-		return Started{Job: created}, nil
-	}
+	created, err := j.create(ctx, job)
 	if !apierrors.IsAlreadyExists(err) {
-		return Started{}, kube.Explain(err, "create job %s/%s", job.Namespace, job.Name)
+		return Started{Job: created}, err
 	}
-	existing, err := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+	existing, err := j.Client.BatchV1().Jobs(job.Namespace).Get(ctx, job.Name, metav1.GetOptions{})
 	if err != nil {
 		return Started{}, kube.Explain(err, "get job %s/%s", job.Namespace, job.Name)
 	}
-	if ended(existing) == nil {
+	switch {
+	// Somebody removed it; only its name is not free yet.
+	case existing.DeletionTimestamp != nil:
+	case ended(existing) == nil && planOf(existing) != planOf(job):
+		return Started{}, failure.New(failure.Usage, fmt.Sprintf("follow that one: %s\nstop it: %s", attachCommand(spec), cancelCommand(spec)),
+			"create job %s/%s: a run of that name is under way with another plan", job.Namespace, job.Name)
+	case ended(existing) == nil:
 		return Started{Job: existing, Attached: true}, nil
-	}
-	if !again {
-		return Started{}, failure.New(failure.Usage, fmt.Sprintf("choose another --name, or remove it: `kubectl delete job %s -n %s`", job.Name, job.Namespace),
+	case !again:
+		return Started{}, failure.New(failure.Usage, fmt.Sprintf("choose another --name, or remove it and its result: %s", cancelCommand(spec)),
 			"create job %s/%s: a run of that name has ended already", job.Namespace, job.Name)
 	}
-	if err := remove(ctx, client, existing); err != nil {
+	if err := j.remove(ctx, existing); err != nil {
 		return Started{}, err
 	}
-	created, err = jobs.Create(ctx, job, metav1.CreateOptions{FieldManager: kube.FieldManager})
+	created, err = j.create(ctx, job)
+	return Started{Job: created}, err
+}
+
+func (j Jobs) create(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error) {
+	created, err := j.Client.BatchV1().Jobs(job.Namespace).Create(ctx, job, metav1.CreateOptions{FieldManager: kube.FieldManager})
 	if err != nil {
-		return Started{}, kube.Explain(err, "create job %s/%s", job.Namespace, job.Name)
+		return nil, kube.Explain(err, "create job %s/%s", job.Namespace, job.Name)
 	}
-	return Started{Job: created}, nil
+	return created, nil
 }
 
 // preflight finds what would leave the pod waiting for ever: a Job's controller
 // reports a missing ServiceAccount or Secret only in events.
-func preflight(ctx context.Context, client kubernetes.Interface, spec Spec, job *batchv1.Job) error {
+func (j Jobs) preflight(ctx context.Context, spec Spec, job *batchv1.Job) error {
 	account := job.Spec.Template.Spec.ServiceAccountName
-	_, err := client.CoreV1().ServiceAccounts(job.Namespace).Get(ctx, account, metav1.GetOptions{})
+	_, err := j.Client.CoreV1().ServiceAccounts(job.Namespace).Get(ctx, account, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return failure.New(failure.NotFound,
@@ -77,7 +98,7 @@ func preflight(ctx context.Context, client kubernetes.Interface, spec Spec, job 
 		return kube.Explain(err, "get serviceaccount %s/%s", job.Namespace, account)
 	}
 	for _, env := range spec.SecretEnv {
-		secret, err := client.CoreV1().Secrets(job.Namespace).Get(ctx, env.Secret, metav1.GetOptions{})
+		secret, err := j.Client.CoreV1().Secrets(job.Namespace).Get(ctx, env.Secret, metav1.GetOptions{})
 		switch {
 		case apierrors.IsNotFound(err):
 			return failure.New(failure.NotFound, fmt.Sprintf("create it: `kubectl create secret generic %s -n %s --from-literal=%s=...`", env.Secret, job.Namespace, env.Key),
@@ -96,17 +117,17 @@ func has(secret *corev1.Secret, key string) bool {
 	return ok
 }
 
-// remove deletes an ended Job with its pods and waits until its name is free.
-func remove(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) error {
-	jobs := client.BatchV1().Jobs(job.Namespace)
+// remove deletes a Job with its pods and waits until its name is free.
+func (j Jobs) remove(ctx context.Context, job *batchv1.Job) error {
+	jobs := j.Client.BatchV1().Jobs(job.Namespace)
 	background := metav1.DeletePropagationBackground
 	err := jobs.Delete(ctx, job.Name, metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &job.UID}})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return kube.Explain(err, "delete job %s/%s", job.Namespace, job.Name)
 	}
 	for {
-		_, err := jobs.Get(ctx, job.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
+		found, err := jobs.Get(ctx, job.Name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) || (err == nil && found.UID != job.UID) {
 			return nil
 		}
 		if err != nil {
@@ -115,7 +136,7 @@ func remove(ctx context.Context, client kubernetes.Interface, job *batchv1.Job) 
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(pollInterval):
+		case <-time.After(j.Poll):
 		}
 	}
 }

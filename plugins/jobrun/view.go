@@ -101,8 +101,9 @@ func (v *View) progress(event record.Event) {
 	if width == 0 {
 		width = defaultWidth
 	}
-	if runes := []rune(line); len(runes) > width-3 {
-		line = string(runes[:width-3])
+	// The last column stays free: some terminals wrap when it is written.
+	if runes, room := []rune(line), max(0, width-3); len(runes) > room {
+		line = string(runes[:room])
 	}
 	fmt.Fprintf(v.streams.ErrWriter(), "\r  %s\x1b[K", line)
 	v.open = true
