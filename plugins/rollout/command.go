@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
@@ -100,7 +101,7 @@ ConfigMap inference-coldstart-NAME.`,
 	flags.StringVar(&o.engineImage, "engine-image", "", "image of vLLM, such as vllm/vllm-openai:v0.25.1")
 	flags.StringArrayVar(&o.engineArgs, "engine-arg", nil, "argument for vLLM, such as --engine-arg=--max-num-seqs=40 (repeatable)")
 	flags.StringToStringVar(&o.engineEnv, "engine-env", nil, "environment variables of the engine, as NAME=VALUE")
-	flags.StringVar(&o.served, "served-model-name", "", "model id that clients name (default NAME)")
+	flags.StringVar(&o.served, "served-model-name", "", "model id that clients name (default NAME; with -f what the object says)")
 	flags.StringVar(&o.cpu, "cpu", "", "CPU request of a replica, such as 4")
 	flags.StringVar(&o.memory, "memory", "", "memory request and limit of a replica, such as 24Gi")
 	flags.StringVar(&o.gpus, "gpus", "", "GPUs of a replica (default 1; with -f what the object says)")
@@ -119,16 +120,11 @@ ConfigMap inference-coldstart-NAME.`,
 
 func (o *options) complete(args []string) error {
 	o.name = args[0]
+	if o.file == "" && o.gpus == "" {
+		o.gpus = "1"
+	}
 	namespace, err := o.factory.Namespace()
 	o.namespace = namespace
-	if o.file == "" {
-		if o.served == "" {
-			o.served = o.name
-		}
-		if o.gpus == "" {
-			o.gpus = "1"
-		}
-	}
 	return err
 }
 
@@ -158,8 +154,16 @@ func (o *options) validate() error {
 	default:
 		return failure.New(failure.Usage, "use fast or manifest", "read --verify: %q is not known", o.verify)
 	}
+	if o.file != "" && o.kind != kindAuto {
+		return failure.New(failure.Usage, "leave out --kind", "rollout %s: with -f the file says what kind it is", o.name)
+	}
 	if o.file == "" && o.engineImage == "" {
 		return failure.New(failure.Usage, "give --engine-image, such as vllm/vllm-openai:v0.25.1, or your own object with -f", "rollout %s: no engine image given", o.name)
+	}
+	for flag, value := range map[string]string{"--cpu": o.cpu, "--memory": o.memory, "--gpus": o.gpus} {
+		if _, err := resource.ParseQuantity(value); value != "" && err != nil {
+			return failure.New(failure.Usage, "write it as 4, 500m or 24Gi", "read %s: %q is not a quantity", flag, value)
+		}
 	}
 	if o.limit <= 0 {
 		return failure.New(failure.Usage, "", "read --rollout-timeout: it must be above 0")

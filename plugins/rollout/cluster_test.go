@@ -1,0 +1,121 @@
+package rollout
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
+)
+
+var shared apiserver.Shared
+
+func TestMain(m *testing.M) { os.Exit(shared.Main(m)) }
+
+// namespace makes one, and returns the server.
+func namespace(t *testing.T, name string) *apiserver.Server {
+	t.Helper()
+	server := shared.Start(t)
+	server.Kubectl(t, "", "create", "namespace", name)
+	return server
+}
+
+func TestDryRun(t *testing.T) {
+	server := namespace(t, "dry")
+	admin := server.Kubeconfig(apiserver.Admin)
+	args := []string{"web", "-n", "dry", "--model", model + "/", "--engine-image", "example.test/vllm:1", "--dry-run"}
+	got := run(t, admin, "", args...)
+	if got.err != nil || got.stderr != "" {
+		t.Fatalf("%v %s", got.err, got.stderr)
+	}
+	// Without KServe it is a Deployment. What the server adds is shown too.
+	for _, line := range []string{"+++ proposed/Deployment/web", "+++ proposed/Service/web", "+        - " + model, "+        image: example.test/vllm:1", "+      dnsPolicy: ClusterFirst", "+    targetPort: http"} {
+		if !strings.Contains(got.stdout, line+"\n") {
+			t.Errorf("%q is missing in\n%s", line, got.stdout)
+		}
+	}
+	if there := server.Kubectl(t, "", "get", "deployments,services", "-n", "dry", "-o", "name"); there != "" {
+		t.Errorf("it made %s", there)
+	}
+
+	// The plan is the document of -o json, and is what a Job would apply.
+	got = run(t, admin, "", append(args, "-o", "json", "--revision", strings.Repeat("a", 40), "--verify", "manifest")...)
+	var plan record.RolloutPlan
+	if err := record.Decode([]byte(got.stdout), record.KindRolloutPlan, &plan); err != nil {
+		t.Fatal(err)
+	}
+	objects := plan.Objects
+	plan.Objects = nil
+	want := record.RolloutPlan{
+		TypeMeta: record.Meta(record.KindRolloutPlan), Name: "web", Namespace: "dry", Model: record.RolloutModel{URI: model, Revision: strings.Repeat("a", 40)},
+		Verify: "manifest", Deployment: "web", Workload: map[string]string{}, URL: "http://web.dry.svc", ServedModel: "web", TimeoutSeconds: 1800,
+	}
+	if diff := cmp.Diff(want, plan); diff != "" {
+		t.Error(diff)
+	}
+
+	// Carried out, the second run has nothing to say.
+	for _, object := range objects {
+		server.Kubectl(t, string(object), "apply", "--server-side", "--field-manager=kubectl-inference", "-f", "-")
+	}
+	got = run(t, admin, "", args...)
+	if got.err != nil || got.stdout != "web is as planned: nothing would change (dry run)\n" {
+		t.Errorf("got %q, %v", got.stdout, got.err)
+	}
+	// Another model is one line.
+	args[4] = "s3://models/org/name/next"
+	got = run(t, admin, "", args...)
+	if got.err != nil || !strings.Contains(got.stdout, "\n-        - "+model+"\n+        - s3://models/org/name/next\n") || strings.Contains(got.stdout, "Service/web") {
+		t.Errorf("got %s, %v", got.stdout, got.err)
+	}
+}
+
+func TestPlanRefused(t *testing.T) {
+	server := namespace(t, "refused")
+	admin, guest := server.Kubeconfig(apiserver.Admin), server.Kubeconfig(apiserver.Guest)
+	base := []string{"web", "-n", "refused", "--model", model, "--dry-run"}
+	with := func(args ...string) []string { return append(append([]string{}, base...), args...) }
+	image := []string{"--engine-image", "example.test/vllm:1"}
+
+	wantFailure(t, run(t, guest, "", with(image...)...), failure.Denied, "get Deployment refused/web", "kubectl auth can-i get deployments.apps")
+	wantFailure(t, run(t, admin, "", with(append(image, "--kind", "inferenceservice")...)...), failure.NotFound, "plan InferenceService web", "KServe is not installed")
+	wantFailure(t, run(t, admin, "", with(append(image, "-n", "nowhere")...)...), failure.NotFound, `namespaces "nowhere" not found`, "")
+
+	const role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: web}\n---\n"
+	wantFailure(t, run(t, admin, role+own, with("-f", "-")...), failure.Usage, "plan ClusterRole web: it belongs to no namespace", "take it out of the file")
+	wantFailure(t, run(t, admin, strings.Replace(own, "selector: {matchLabels: {app: web}}, ", "", 1), with("-f", "-")...), failure.Usage, "plan Deployment refused/web", "")
+
+	// Somebody else's object: its fields are not taken.
+	server.Kubectl(t, own, "apply", "-n", "refused", "-f", "-")
+	wantFailure(t, run(t, admin, own, with("-f", "-")...), failure.Differs, "conflict with \"kubectl-client-side-apply\"", "another manager owns the field")
+}
+
+const own = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: engine, image: "example.test/vllm:1", args: ["s3://old/model"]}]}}}
+`
+
+// What `kubectl get -o yaml` prints may be given as a file.
+func TestOwnFromCluster(t *testing.T) {
+	server := namespace(t, "own")
+	server.Kubectl(t, own, "apply", "-n", "own", "--server-side", "--field-manager=kubectl-inference", "-f", "-")
+	live := server.Kubectl(t, "", "get", "deployment", "web", "-n", "own", "-o", "yaml", "--show-managed-fields")
+	got := run(t, server.Kubeconfig(apiserver.Admin), live, "web", "-n", "own", "--model", model, "--dry-run", "-f", "-")
+	if got.err != nil || !strings.Contains(got.stdout, "-        - s3://old/model\n+        - "+model+"\n") {
+		t.Errorf("got %s, %v", got.stdout, got.err)
+	}
+	plan := run(t, server.Kubeconfig(apiserver.Admin), live, "web", "-n", "own", "--model", model, "--dry-run", "-f", "-", "-o", "json")
+	var document record.RolloutPlan
+	if err := json.Unmarshal([]byte(plan.stdout), &document); err != nil {
+		t.Fatal(err)
+	}
+	if text := string(document.Objects[0]); strings.Contains(text, "resourceVersion") || strings.Contains(text, "managedFields") || strings.Contains(text, `"status"`) {
+		t.Errorf("got %s", text)
+	}
+}
