@@ -165,6 +165,11 @@ func (o *options) validate() error {
 			return failure.New(failure.Usage, "write it as 4, 500m or 24Gi", "read %s: %q is not a quantity", flag, value)
 		}
 	}
+	for _, secret := range o.store.SecretEnv() {
+		if _, twice := o.engineEnv[secret.Name]; twice {
+			return failure.New(failure.Usage, "leave out one of the two", "read --engine-env: %s comes from --s3-secret", secret.Name)
+		}
+	}
 	if o.limit <= 0 {
 		return failure.New(failure.Usage, "", "read --rollout-timeout: it must be above 0")
 	}

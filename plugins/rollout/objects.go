@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"strings"
@@ -50,18 +51,18 @@ func (o *options) objects() (string, []*unstructured.Unstructured, error) {
 	return kind, objects, predictor.Apply(objects, settings)
 }
 
-// environment is what the engine's S3 client needs beside its keys.
+// environment is what the engine's S3 client needs beside its keys. What the
+// user says of the engine's environment goes first: it may reach the bucket by
+// another way than the Job.
 func (o *options) environment() map[string]string {
 	environment := map[string]string{}
-	for name, value := range o.engineEnv {
-		environment[name] = value
-	}
 	if o.store.Endpoint != "" {
 		environment["AWS_ENDPOINT_URL"] = o.store.Endpoint
 	}
 	if o.store.Region != "" {
 		environment["AWS_REGION"] = o.store.Region
 	}
+	maps.Copy(environment, o.engineEnv)
 	return environment
 }
 

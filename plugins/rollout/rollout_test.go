@@ -81,6 +81,7 @@ func TestValidate(t *testing.T) {
 		"no time":                {append([]string{"web", "--rollout-timeout", "0s"}, good...), "read --rollout-timeout: it must be above 0", ""},
 		"endpoint":               {append([]string{"web", "--s3-endpoint", "minio:9000"}, good...), "read --s3-endpoint", "https://host:port"},
 		"output":                 {append([]string{"web", "-o", "xml"}, good...), "xml", ""},
+		"variable given twice":   {append([]string{"web", "--s3-secret", "keys", "--engine-env", "AWS_ACCESS_KEY_ID=a"}, good...), "read --engine-env: AWS_ACCESS_KEY_ID comes from --s3-secret", "leave out one"},
 		"no job image":           {[]string{"web", "--model", model, "--engine-image", "x"}, "this build of the plugin has no default image", "--image"},
 	}
 	for name, test := range tests {
@@ -153,6 +154,14 @@ func TestTemplates(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	o := settings()
+	o.engineEnv = map[string]string{"AWS_ENDPOINT_URL": "http://near", "A": "b"}
+	if diff := cmp.Diff(map[string]string{"AWS_ENDPOINT_URL": "http://near", "A": "b", "AWS_REGION": "eu-central-1"}, o.environment()); diff != "" {
+		t.Error(diff)
 	}
 }
 
