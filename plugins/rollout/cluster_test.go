@@ -1,15 +1,20 @@
 package rollout
 
 import (
+	"bytes"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/manifests"
+	"github.com/kubectl-inference/kubectl-inference/plugins/jobrun"
 	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
 )
 
@@ -72,6 +77,67 @@ func TestDryRun(t *testing.T) {
 	got = run(t, admin, "", args...)
 	if got.err != nil || !strings.Contains(got.stdout, "\n-        - "+model+"\n+        - s3://models/org/name/next\n") || strings.Contains(got.stdout, "Service/web") {
 		t.Errorf("got %s, %v", got.stdout, got.err)
+	}
+}
+
+// Without --dry-run the difference goes to standard error, and a Job gets the
+// very plan that --dry-run prints.
+func TestStartsJob(t *testing.T) {
+	server := namespace(t, "job")
+	admin := server.Kubeconfig(apiserver.Admin)
+	args := []string{"web", "-n", "job", "--model", model, "--engine-image", "example.test/vllm:1", "--s3-secret", "s3-keys"}
+	planned := run(t, admin, "", append(args, "--dry-run", "-o", "json")...)
+	rbac, err := fs.ReadFile(manifests.Files, "rbac/rollout.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantFailure(t, run(t, admin, "", append(args, "--image", "example.test/job:1", "--wait=false")...), failure.NotFound, "there is no ServiceAccount job/inference-rollout", "rbac/rollout")
+	server.Kubectl(t, string(rbac), "apply", "-n", "job", "-f", "-")
+	server.Kubectl(t, "", "create", "secret", "generic", "s3-keys", "-n", "job", "--from-literal=AWS_ACCESS_KEY_ID=a", "--from-literal=AWS_SECRET_ACCESS_KEY=b")
+	got := run(t, admin, "", append(args, "--image", "example.test/job:1", "--wait=false")...)
+	if got.err != nil || planned.err != nil {
+		t.Fatal(got.err, planned.err)
+	}
+	if !strings.Contains(got.stderr, "+++ proposed/Deployment/web\n") || strings.Contains(got.stdout, "proposed/") {
+		t.Errorf("got %q and %q", got.stdout, got.stderr)
+	}
+	var list batchv1.JobList
+	if err := json.Unmarshal([]byte(server.Kubectl(t, "", "get", "jobs", "-n", "job", "-o", "json")), &list); err != nil {
+		t.Fatal(err)
+	}
+	if len(list.Items) != 1 {
+		t.Fatalf("%d jobs", len(list.Items))
+	}
+	pod := list.Items[0].Spec.Template.Spec
+	if pod.ServiceAccountName != "inference-rollout" || pod.Containers[0].Image != "example.test/job:1" {
+		t.Errorf("got %s, %s", pod.ServiceAccountName, pod.Containers[0].Image)
+	}
+	var carried, want record.RolloutPlan
+	for _, variable := range pod.Containers[0].Env {
+		if variable.Name == jobrun.PlanEnv {
+			if err := record.Decode([]byte(variable.Value), record.KindRolloutPlan, &carried); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if variable.Name == jobrun.KeySecret && variable.ValueFrom.SecretKeyRef.Name != "s3-keys" {
+			t.Errorf("got %+v", variable)
+		}
+	}
+	if err := record.Decode([]byte(planned.stdout), record.KindRolloutPlan, &want); err != nil {
+		t.Fatal(err)
+	}
+	compact := cmp.Transformer("compact", func(raw json.RawMessage) string {
+		var buffer bytes.Buffer
+		if err := json.Compact(&buffer, raw); err != nil {
+			return string(raw)
+		}
+		return buffer.String()
+	})
+	if diff := cmp.Diff(want, carried, compact); diff != "" {
+		t.Error(diff)
+	}
+	if objects := server.Kubectl(t, "", "get", "deployments", "-n", "job", "-o", "name"); objects != "" {
+		t.Errorf("the plugin itself made %s", objects)
 	}
 }
 

@@ -22,11 +22,6 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
 )
 
-const (
-	askWaiting = `sum(vllm:num_requests_waiting{pod=~"r1-.*"})`
-	askE2E     = `histogram_quantile(0.99, sum by (le) (rate(vllm:e2e_request_latency_seconds_bucket{pod=~"r1-.*"}[5m])))`
-)
-
 // scaledObject has a queue and a latency trigger, as the seed has them.
 const scaledObject = `
 apiVersion: keda.sh/v1alpha1
