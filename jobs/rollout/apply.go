@@ -26,7 +26,11 @@ func (r *run) apply(ctx context.Context) error {
 		gvk := object.GroupVersionKind()
 		mapping, err := r.deps.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 		if err != nil {
-			return failure.New(failure.NotFound, "", "apply %s %s: %w", object.GetKind(), object.GetName(), err)
+			hint := ""
+			if gvk.Group == "serving.kserve.io" {
+				hint = "KServe is not installed in this cluster; `kubectl inference rollout --kind deployment` does without"
+			}
+			return failure.New(failure.NotFound, hint, "apply %s %s: %w", object.GetKind(), object.GetName(), err)
 		}
 		if object.GetNamespace() == "" {
 			object.SetNamespace(r.plan.Namespace)
@@ -47,9 +51,24 @@ func (r *run) apply(ctx context.Context) error {
 		case before.GetResourceVersion() != after.GetResourceVersion():
 			verb = "configured"
 		}
+		if image := engineImage(object); image != "" {
+			r.image = image
+		}
+		r.changed = r.changed || verb != "unchanged"
 		r.say("apply", "%s %s %s", object.GetKind(), object.GetName(), verb)
 	}
 	return nil
+}
+
+// engineImage returns the image of an InferenceService's first container, or "".
+func engineImage(object unstructured.Unstructured) string {
+	containers, _, _ := unstructured.NestedSlice(object.Object, "spec", "predictor", "containers")
+	if len(containers) == 0 {
+		return ""
+	}
+	engine, _ := containers[0].(map[string]any)
+	image, _ := engine["image"].(string)
+	return image
 }
 
 // denied puts an API error on object into words.
@@ -63,7 +82,7 @@ func denied(err error, verb string, object unstructured.Unstructured) error {
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):
 		kind = failure.Usage
 	}
-	return failure.New(kind, hint, "%s: %w", fmt.Sprintf("%s %s %s/%s", verb, object.GetKind(), object.GetNamespace(), object.GetName()), err)
+	return failure.New(kind, hint, "%s %s %s/%s: %w", verb, object.GetKind(), object.GetNamespace(), object.GetName(), err)
 }
 
 func (r *run) say(name, format string, args ...any) {

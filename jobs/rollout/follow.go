@@ -1,7 +1,9 @@
 package rollout
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,25 +32,38 @@ func (r *run) follow(ctx context.Context) ([]corev1.Pod, error) {
 	last := "no Deployment yet"
 	for {
 		deployment, pods, err := r.look(ctx)
-		if err != nil {
-			return nil, r.timeout(err, last)
+		var found []string
+		switch {
+		case failure.KindOf(err) == failure.Denied:
+			return nil, err
+		// Loading takes long enough to outlast a restart of the API server.
+		case err != nil && ctx.Err() == nil:
+			found = []string{err.Error()}
+		case deployment != nil:
+			own := r.own(pods)
+			if err := r.crashing(own); err != nil {
+				return nil, err
+			}
+			found = reasons(own)
+		}
+		for _, reason := range found {
+			last = reason
+			if !seen[reason] {
+				seen[reason] = true
+				r.deps.Emit(record.Event{Time: r.deps.Now(), Level: record.Warning, Name: "waiting", Message: reason})
+			}
 		}
 		if deployment != nil {
-			for _, reason := range reasons(pods) {
-				last = reason
-				if !seen[reason] {
-					seen[reason] = true
-					r.deps.Emit(record.Event{Time: r.deps.Now(), Level: record.Warning, Name: "waiting", Message: reason})
-				}
-			}
-			if crashed := crashing(pods); crashed != "" {
-				return nil, failure.New(failure.Failed, "`kubectl logs -n "+r.plan.Namespace+" "+crashed+" --previous` shows why", "roll out %s: %s", r.plan.Name, last)
-			}
 			ready, wanted := progress(deployment)
-			done, total := float64(ready), float64(wanted)
-			r.deps.Emit(record.Event{Time: r.deps.Now(), Name: record.EventProgress, Done: &done, Total: &total, Unit: "replicas",
+			part, total := float64(ready), float64(wanted)
+			r.deps.Emit(record.Event{Time: r.deps.Now(), Name: record.EventProgress, Done: &part, Total: &total, Unit: "replicas",
 				Message: fmt.Sprintf("%d of %d replicas ready after %.0f s", ready, wanted, r.deps.Now().Sub(r.started).Seconds())})
-			if settled(deployment) {
+			done := settled(deployment) && r.current(deployment)
+			if done && wanted == 0 {
+				return nil, failure.New(failure.Differs, "scale it up, or set minReplicaCount of its ScaledObject to 1",
+					"roll out %s: Deployment %s is scaled to 0 replicas, so nothing starts", r.plan.Name, deployment.Name)
+			}
+			if done {
 				return pods, nil
 			}
 		}
@@ -113,16 +128,29 @@ func reasons(pods []corev1.Pod) []string {
 	return all
 }
 
-// crashing returns the name of a pod that keeps crashing.
-func crashing(pods []corev1.Pod) string {
-	for _, pod := range pods {
-		for _, status := range pod.Status.ContainerStatuses {
-			if status.RestartCount >= fatalRestarts && !status.Ready {
-				return pod.Name
-			}
+// own returns the pods whose fate is this rollout's. Those of the template
+// before it may crash: they are what is being replaced.
+func (r *run) own(pods []corev1.Pod) []corev1.Pod {
+	if !r.changed {
+		return pods
+	}
+	return slices.DeleteFunc(slices.Clone(pods), func(pod corev1.Pod) bool { return !r.isNew(&pod) })
+}
+
+// isNew says whether the pod was made since the rollout began; its time of
+// creation has whole seconds.
+func (r *run) isNew(pod *corev1.Pod) bool {
+	return !pod.CreationTimestamp.Time.Before(r.started.Truncate(time.Second))
+}
+
+// crashing ends the rollout where a pod keeps crashing.
+func (r *run) crashing(pods []corev1.Pod) error {
+	for i := range pods {
+		if crash := podstate.Crashing(&pods[i], fatalRestarts); crash != "" {
+			return failure.New(failure.Failed, "`kubectl logs -n "+r.plan.Namespace+" "+pods[i].Name+" --previous` shows why", "roll out %s: %s", r.plan.Name, crash)
 		}
 	}
-	return ""
+	return nil
 }
 
 func progress(deployment *appsv1.Deployment) (ready, wanted int32) {
@@ -139,4 +167,15 @@ func settled(deployment *appsv1.Deployment) bool {
 	status := deployment.Status
 	return status.ObservedGeneration >= deployment.Generation && status.UpdatedReplicas == wanted &&
 		status.Replicas == wanted && ready == wanted
+}
+
+// current says whether the Deployment is the one of the plan. Where a
+// controller makes it, the one before is still there, and settled, for a moment
+// after the plan was applied.
+func (r *run) current(deployment *appsv1.Deployment) bool {
+	if r.plan.Deployment != "" {
+		return true
+	}
+	template, err := json.Marshal(deployment.Spec.Template.Spec)
+	return err == nil && bytes.Contains(template, []byte(r.plan.Model.URI)) && bytes.Contains(template, []byte(r.image))
 }

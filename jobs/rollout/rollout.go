@@ -44,6 +44,8 @@ type run struct {
 	deps Deps
 
 	started time.Time
+	changed bool   // an object was created or configured
+	image   string // of the engine in an InferenceService, "" where it names none
 }
 
 // Run carries plan out and returns the measured cold start.
@@ -72,6 +74,6 @@ func Run(ctx context.Context, plan record.RolloutPlan, deps Deps) (record.ColdSt
 		Model: plan.Model.URI, ModelID: manifest.ModelID, Revision: manifest.Revision,
 		Finished:    deps.Now().UTC(),
 		ServedModel: answer.model, MaxModelLen: answer.maxModelLen,
-		Replicas: starts(pods, r.started, answer.at),
+		Replicas: r.starts(pods, answer.at),
 	}, nil
 }

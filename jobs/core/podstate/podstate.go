@@ -2,7 +2,9 @@
 package podstate
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -15,7 +17,7 @@ func Waiting(pod *corev1.Pod) string {
 			return fmt.Sprintf("pod %s is not scheduled: %s", pod.Name, condition.Message)
 		}
 	}
-	for _, status := range append(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses...) {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		waiting := status.State.Waiting
 		if waiting == nil {
 			continue
@@ -24,13 +26,30 @@ func Waiting(pod *corev1.Pod) string {
 		case "", "ContainerCreating", "PodInitializing":
 			continue
 		case "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull":
-			return fmt.Sprintf("pod %s cannot pull image %s: %s", pod.Name, status.Image, firstOf(waiting.Message, waiting.Reason))
+			return fmt.Sprintf("pod %s cannot pull image %s: %s", pod.Name, status.Image, cmp.Or(waiting.Message, waiting.Reason))
 		case "CrashLoopBackOff":
-			return fmt.Sprintf("pod %s crashed %d times, last with %s", pod.Name, status.RestartCount, death(status.LastTerminationState.Terminated))
+			return crashed(pod, status)
 		}
-		return fmt.Sprintf("pod %s waits: %s", pod.Name, firstOf(waiting.Message, waiting.Reason))
+		return fmt.Sprintf("pod %s waits: %s", pod.Name, cmp.Or(waiting.Message, waiting.Reason))
 	}
 	return ""
+}
+
+// Crashing says that a container of the pod is down after limit restarts or
+// more, and how it ended, or "".
+func Crashing(pod *corev1.Pod, limit int32) string {
+	for _, status := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		down := status.State.Terminated != nil && status.State.Terminated.ExitCode != 0 || status.State.Waiting != nil
+		if status.RestartCount >= limit && down {
+			return crashed(pod, status)
+		}
+	}
+	return ""
+}
+
+func crashed(pod *corev1.Pod, status corev1.ContainerStatus) string {
+	last := cmp.Or(status.State.Terminated, status.LastTerminationState.Terminated)
+	return fmt.Sprintf("pod %s crashed %d times, last with %s", pod.Name, status.RestartCount, death(last))
 }
 
 // Ready says whether the pod is ready, and since when.
@@ -61,13 +80,4 @@ func death(terminated *corev1.ContainerStateTerminated) string {
 		text += ": " + terminated.Message
 	}
 	return text
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
