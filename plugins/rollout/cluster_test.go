@@ -80,6 +80,34 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
+// Where KServe is, the predictor is an InferenceService.
+func TestKServe(t *testing.T) {
+	server := apiserver.Start(t)
+	server.Kubectl(t, "", "apply", "--server-side", "-f", "../../test/lab/kserve/crds/inferenceservices.yaml")
+	server.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/inferenceservices.serving.kserve.io")
+	args := []string{"web", "--model", model, "--engine-image", "example.test/vllm:1", "--dry-run"}
+	admin := server.Kubeconfig(apiserver.Admin)
+	got := run(t, admin, "", args...)
+	if got.err != nil || !strings.Contains(got.stdout, "+++ proposed/InferenceService/web\n") || strings.Contains(got.stdout, "Deployment") {
+		t.Errorf("got %s, %v", got.stdout, got.err)
+	}
+	var plan record.RolloutPlan
+	if err := record.Decode([]byte(run(t, admin, "", append(args, "-o", "json")...).stdout), record.KindRolloutPlan, &plan); err != nil {
+		t.Fatal(err)
+	}
+	if plan.Deployment != "" || plan.URL != "http://web-predictor.default.svc" || len(plan.Objects) != 1 {
+		t.Errorf("got %+v", plan)
+	}
+	server.Kubectl(t, string(plan.Objects[0]), "apply", "--server-side", "--field-manager=kubectl-inference", "-f", "-")
+	if got := run(t, admin, "", args...); got.err != nil || got.stdout != "web is as planned: nothing would change (dry run)\n" {
+		t.Errorf("got %s, %v", got.stdout, got.err)
+	}
+	// A Deployment is still to be had.
+	if got := run(t, admin, "", append(args, "--kind", "deployment")...); got.err != nil || !strings.Contains(got.stdout, "+++ proposed/Deployment/web\n") {
+		t.Errorf("got %s, %v", got.stdout, got.err)
+	}
+}
+
 // Without --dry-run the difference goes to standard error, and a Job gets the
 // very plan that --dry-run prints.
 func TestStartsJob(t *testing.T) {

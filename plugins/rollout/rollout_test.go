@@ -269,3 +269,16 @@ func TestRender(t *testing.T) {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 }
+
+func TestShow(t *testing.T) {
+	var out bytes.Buffer
+	o := &options{streams: term.New(nil, &out, &out, nil)}
+	data, err := record.Encode(record.ColdStart{TypeMeta: record.Meta(record.KindColdStart), Name: "web", ModelID: "org/name", Revision: "abc", ServedModel: "chat"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := o.show(record.Event{Result: data}); err != nil || !strings.HasPrefix(out.String(), "web serves org/name at revision abc as \"chat\"\n") {
+		t.Errorf("got %q, %v", out.String(), err)
+	}
+	wantFailure(t, result{err: o.show(record.Event{Result: []byte(`{"kind":"BenchReport"}`)})}, failure.Usage, "read the rollout's result", "")
+}

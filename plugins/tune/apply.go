@@ -28,11 +28,16 @@ func (o *options) carryOut(ctx context.Context, proposal record.TuningPlan) erro
 			return err
 		}
 		after, err := o.patch(ctx, proposal, true)
-		if err != nil {
+		switch {
+		// Who may not change it may still read the proposal.
+		case err != nil && !o.apply && failure.KindOf(err) == failure.Denied:
+			o.streams.Warn("the change was not tried on the server: %v", err)
+		case err != nil:
 			return err
-		}
-		if diff, err = output.Diff(proposal.Owner.Kind+"/"+proposal.Owner.Name, before, after); err != nil {
-			return err
+		default:
+			if diff, err = output.Diff(proposal.Owner.Kind+"/"+proposal.Owner.Name, before, after); err != nil {
+				return err
+			}
 		}
 	}
 	if o.apply && len(proposal.Patch) > 0 {
@@ -79,10 +84,10 @@ func (o *options) patch(ctx context.Context, proposal record.TuningPlan, dryRun 
 	return patched, nil
 }
 
-// lookAgain is the command that shows what a plan no longer fits.
+// lookAgain says how to see what a plan no longer fits.
 func (o *options) lookAgain(owner record.TuningObject) string {
 	if o.undo == "" {
-		return "look again: run the same command without --apply"
+		return "run the command again: it plans anew from what is there now"
 	}
 	return fmt.Sprintf("it was changed since, or taken back already: `kubectl get %s %s -n %s -o yaml` shows it", strings.ToLower(owner.Kind), owner.Name, owner.Namespace)
 }

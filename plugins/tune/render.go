@@ -27,7 +27,7 @@ func render(w io.Writer, plan record.TuningPlan, diff string, applied bool) erro
 		if change.MetricType != change.PreviousMetricType {
 			why += "; metricType " + change.PreviousMetricType + " becomes " + change.MetricType
 		}
-		table.Rows = append(table.Rows, []string{label(change.Index, change.Trigger), change.From, term.Bold(change.To), before, fmt.Sprintf("%.3g", change.ActsAboveAfter), output.Cell(why)})
+		table.Rows = append(table.Rows, []string{label(change.Index, change.Trigger), output.Cell(change.From), term.Bold(change.To), before, fmt.Sprintf("%.3g", change.ActsAboveAfter), output.Cell(why)})
 	}
 	for _, kept := range plan.Kept {
 		table.Rows = append(table.Rows, []string{label(kept.Index, kept.Trigger), "kept", "", "", "", output.Cell(kept.Why)})

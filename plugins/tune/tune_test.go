@@ -3,6 +3,7 @@ package tune
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
 )
 
@@ -240,7 +242,7 @@ func TestConflict(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := c.spec("so", "r1")
-			// A plan read from a file stands for one made a moment ago.
+			// A plan read from a file fails.
 			plan.Patch, plan.Undo = plan.Undo, plan.Patch
 			data, err := record.Encode(plan)
 			if err != nil {
@@ -248,6 +250,11 @@ func TestConflict(t *testing.T) {
 			}
 			wantFailure(t, c.tune(apiserver.Admin, "--undo", write(t, "plan.json", data), "--apply"), failure.Differs,
 				"patch ScaledObject conflict/r1: the trigger is not as it was when the plan was made", "kubectl get scaledobject r1 -n conflict -o yaml")
+			// So does a plan made a moment ago.
+			plan.Patch, plan.Undo = plan.Undo, plan.Patch
+			t.Setenv("KUBECONFIG", c.server.Kubeconfig(apiserver.Admin))
+			o := &options{factory: kube.NewFactory("test", nil), streams: term.New(nil, io.Discard, io.Discard, nil), apply: true}
+			wantFailure(t, result{err: o.carryOut(t.Context(), plan)}, failure.Differs, "the trigger is not as it was when the plan was made", "plans anew")
 			if diff := cmp.Diff(want, c.spec("so", "r1")); diff != "" {
 				t.Error(diff)
 			}
@@ -345,8 +352,14 @@ func TestForbidden(t *testing.T) {
 	wantFailure(t, c.tune(apiserver.Guest, "hpa/keda-hpa-r1", "--from", envelope(t)), failure.Denied,
 		"tune hpa/keda-hpa-r1: you cannot list scaledobjects.keda.sh in denied", "kubectl auth can-i list scaledobjects.keda.sh -n denied")
 
-	// A dry run needs the right to patch as well.
+	// The proposal can be read without the right to patch, not made.
 	grant("scalers", "--verb=get,list", "--resource=scaledobjects.keda.sh")
+	read := c.tune(apiserver.Guest, "so/r1", "--from", envelope(t))
+	if read.err != nil || strings.Count(read.stderr, "\n") != 1 {
+		t.Errorf("got %v, %q", read.err, read.stderr)
+	}
+	wantLines(t, read.stdout, "s0 queue depth", "1.23", "nothing was changed: add --apply")
+	wantLines(t, read.stderr, "warning: the change was not tried on the server: patch ScaledObject denied/r1", "forbidden")
 	wantFailure(t, c.tune(apiserver.Guest, "so/r1", "--from", envelope(t), "--apply"), failure.Denied,
 		"patch ScaledObject denied/r1", "kubectl auth can-i patch scaledobjects.keda.sh")
 	if threshold(c.get("so", "r1"), 0) != "2.0" {
