@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -23,7 +22,6 @@ func main() {
 	code := runner.Execute(ctx, os.Args[1:], runner.Process{
 		Stdout:             os.Stdout,
 		Getenv:             os.Getenv,
-		HTTP:               http.DefaultClient,
 		TerminationMessage: os.Getenv("TERMINATION_MESSAGE"),
 		Version:            version,
 	})

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
@@ -44,7 +45,8 @@ func Config() (*rest.Config, error) {
 }
 
 // Save writes document as JSON into the ConfigMap name under key. The ConfigMap
-// belongs to the pod's Job and goes with it, unless keep is true.
+// belongs to the pod's Job and goes with it, unless keep is true. The error is
+// a failure.Denied, with the command that mends it, where it is not permitted.
 func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key string, document any, keep bool) error {
 	data, err := record.Encode(document)
 	if err != nil {
@@ -58,6 +60,10 @@ func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key s
 			WithAPIVersion("batch/v1").WithKind("Job").WithName(pod.Job).WithUID(types.UID(pod.JobUID)))
 	}
 	_, err = client.CoreV1().ConfigMaps(pod.Namespace).Apply(ctx, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	if apierrors.IsForbidden(err) {
+		return failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac | kubectl apply -n "+pod.Namespace+" -f -`",
+			"save configmap %s/%s: %w", pod.Namespace, name, err)
+	}
 	if err != nil {
 		return fmt.Errorf("save configmap %s/%s: %w", pod.Namespace, name, err)
 	}

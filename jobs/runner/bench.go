@@ -57,7 +57,7 @@ func runBench(ctx context.Context, process Process, data []byte, emit func(recor
 	defer cancel()
 	end := BenchEnd{Run: plan.Run, ConfigMap: ReportName(plan.Run)}
 	if saveErr := cluster.Save(saving, client, pod, end.ConfigMap, ReportKey, report, false); saveErr != nil {
-		return nil, failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/bench | kubectl apply -f -`", "keep the report: %w", saveErr)
+		return nil, failure.Wrap(saveErr, "keep the report")
 	}
 	return end, err
 }

@@ -76,7 +76,7 @@ func runRollout(ctx context.Context, process Process, data []byte, emit func(rec
 	// not wipe out what an earlier one measured. The ConfigMap outlives the Job.
 	if len(start.Replicas) > 0 {
 		if err := cluster.Save(ctx, client, pod, ColdStartName(plan.Name), ColdStartKey, start, true); err != nil {
-			return nil, failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/rollout | kubectl apply -f -`", "keep the cold start: %w", err)
+			return nil, failure.Wrap(err, "keep the cold start")
 		}
 	}
 	return start, nil

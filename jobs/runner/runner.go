@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -28,7 +27,6 @@ const maxMessage = 4000
 type Process struct {
 	Stdout io.Writer
 	Getenv func(string) string
-	HTTP   *http.Client
 	// TerminationMessage is the file that Kubernetes reads a container's last
 	// words from; "" writes none.
 	TerminationMessage string
@@ -55,10 +53,19 @@ func Execute(ctx context.Context, args []string, process Process) int {
 	if err == nil {
 		result, err = work(ctx, process, plan, emit)
 	}
-	event := outcome(result, err)
+	event := outcome(result, stopped(ctx, err))
 	emit(event)
 	sayLast(process.TerminationMessage, event)
-	return failure.ExitCode(err)
+	return event.ExitCode
+}
+
+// stopped turns what a cancelled work returns into one error, whatever it was
+// doing; other errors are left as they are.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return failure.New(failure.Interrupted, "", "stopped by a signal")
+	}
+	return err
 }
 
 func read(args []string, process Process) (Work, []byte, error) {
@@ -98,29 +105,33 @@ func emitter(w io.Writer) func(record.Event) {
 		}
 		line, err := json.Marshal(event)
 		if err != nil {
-			return
+			// A number that JSON does not have; the words are what matters.
+			event.Done, event.Total, event.Fields = nil, nil, nil
+			line, _ = json.Marshal(event)
 		}
 		w.Write(append(line, '\n'))
 	}
 }
 
+// outcome is the last event of a run. A result that cannot be written is a
+// failure: nobody would ever see it.
 func outcome(result any, err error) record.Event {
-	event := record.Event{Time: time.Now(), Level: record.Info, Name: record.EventDone, Message: "done"}
+	event := record.Event{Time: time.Now().UTC(), Level: record.Info, Name: record.EventDone, Message: "done"}
 	if result != nil {
-		event.Result, _ = json.Marshal(result)
+		var resultErr error
+		if event.Result, resultErr = json.Marshal(result); resultErr != nil {
+			err = errors.Join(err, fmt.Errorf("write result: %w", resultErr))
+		}
 	}
 	if err != nil {
 		event.Level, event.Name = record.Problem, record.EventFailed
 		event.Message, event.Hint, event.ExitCode = failure.Clean(err.Error()), failure.HintOf(err), failure.ExitCode(err)
-		if errors.Is(err, context.Canceled) {
-			event.Message = "stopped by a signal"
-		}
 	}
 	return event
 }
 
-// sayLast leaves the outcome where it outlives the pod's log. A result too
-// large for it is left out.
+// sayLast leaves the outcome where it outlives the pod's log. Of one that is
+// too large, the result is left out, and then the end of its words.
 func sayLast(file string, event record.Event) {
 	if file == "" {
 		return
@@ -130,8 +141,21 @@ func sayLast(file string, event record.Event) {
 		event.Result = nil
 		message, _ = json.Marshal(event)
 	}
+	for len(message) > maxMessage {
+		event.Message, event.Hint = half(event.Message), half(event.Hint)
+		message, _ = json.Marshal(event)
+	}
 	// Without the file there is nobody to tell: the event is in the log too.
 	_ = os.WriteFile(file, message, 0o600)
+}
+
+// half returns the first half of a text that is not short.
+func half(text string) string {
+	const short = 64
+	if runes := []rune(text); len(runes) > short {
+		return string(runes[:len(runes)/2]) + "..."
+	}
+	return text
 }
 
 func decode[T any](data []byte, kind string) (T, error) {

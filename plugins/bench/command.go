@@ -136,6 +136,11 @@ func (o *options) validate() error {
 	if err := o.out.Validate(); err != nil {
 		return err
 	}
+	if o.name != "" {
+		if err := jobrun.ValidateRun(o.name); err != nil {
+			return err
+		}
+	}
 	if o.local || o.dryRun {
 		return nil
 	}

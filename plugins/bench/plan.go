@@ -3,11 +3,9 @@ package bench
 import (
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
-	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
@@ -24,7 +22,7 @@ var required = []string{record.SignalWaiting, record.SignalRunning, record.Signa
 
 // plan turns the flags and the place into the document that decides what runs.
 func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
-	slos, err := parseSLOs(o.slos)
+	slos, err := record.ParseSLOs(o.slos)
 	if err != nil {
 		return record.BenchPlan{}, err
 	}
@@ -74,27 +72,4 @@ func (o *options) runName(now time.Time) string {
 		base = strings.Trim(unfit.ReplaceAllString(strings.ToLower(parts[len(parts)-1]), "-"), "-")
 	}
 	return strings.TrimRight(base[:min(len(base), 30)], "-") + "-" + now.UTC().Format("20060102-150405")
-}
-
-var sloPattern = regexp.MustCompile(`^p(\d{1,2}(?:\.\d+)?)_(ttft|tpot|e2e|max_stall)=(.+)$`)
-
-// parseSLOs reads objectives such as p99_e2e=30s.
-func parseSLOs(texts []string) ([]record.BenchSLO, error) {
-	slos := []record.BenchSLO{}
-	for _, text := range texts {
-		match := sloPattern.FindStringSubmatch(text)
-		if match == nil {
-			return nil, failure.New(failure.Usage, "write it as p99_e2e=30s; the metrics are ttft, tpot, e2e and max_stall", "read --slo: %q is not an objective", text)
-		}
-		limit, err := time.ParseDuration(match[3])
-		if err != nil {
-			return nil, failure.New(failure.Usage, "write the limit as 30s or 250ms", "read --slo %q: %w", text, err)
-		}
-		percentile, err := strconv.ParseFloat(match[1], 64)
-		if err != nil {
-			return nil, failure.New(failure.Usage, "", "read --slo %q: %w", text, err)
-		}
-		slos = append(slos, record.BenchSLO{Metric: match[2], Percentile: percentile, MaxSeconds: limit.Seconds()})
-	}
-	return slos, nil
 }

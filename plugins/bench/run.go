@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
@@ -64,17 +65,20 @@ func (o *options) runLocal(ctx context.Context, plan record.BenchPlan) error {
 		return err
 	}
 	var records io.Writer = io.Discard
+	closed := func() error { return nil }
 	if o.records != "" {
 		file, err := os.Create(o.records)
 		if err != nil {
 			return failure.New(failure.Usage, "", "write --records: %w", err)
 		}
-		defer file.Close()
-		records = file
+		records, closed = file, file.Close
 	}
 	view := jobrun.NewView(o.streams)
 	result, err := runner.LocalBench(ctx, o.streams.Env, o.version, data, records, view.Event)
 	view.Close()
+	if closeErr := closed(); closeErr != nil {
+		err = errors.Join(err, failure.New(failure.Failed, "", "write --records: %w", closeErr))
+	}
 	if len(result) == 0 {
 		return err
 	}
@@ -115,6 +119,10 @@ func (o *options) report(ctx context.Context, run string) (record.BenchReport, e
 	}
 	name := runner.ReportName(run)
 	saved, err := client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return record.BenchReport{}, failure.New(failure.NotFound, "`kubectl inference bench list -A` lists the runs; a run has a report when it has ended",
+			"read the report of run %s: there is none in namespace %s", run, namespace)
+	}
 	if err != nil {
 		return record.BenchReport{}, kube.Explain(err, "read the report of run %s: get configmap %s/%s", run, namespace, name)
 	}

@@ -4,12 +4,10 @@
 package envelope
 
 import (
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -97,13 +95,11 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 func (o *options) complete(args []string) error {
 	o.sources = args
 	o.capacity.Headroom, o.capacity.Tolerance, o.capacity.Seed = o.headroom, o.tolerance, o.seed
-	for _, text := range o.slos {
-		slo, err := parseSLO(text)
-		if err != nil {
-			return err
-		}
-		o.capacity.SLOs = append(o.capacity.SLOs, slo)
+	slos, err := record.ParseSLOs(o.slos)
+	if err != nil {
+		return err
 	}
+	o.capacity.SLOs = append(o.capacity.SLOs, slos...)
 	for _, text := range o.checks {
 		check, err := parseCheck(text)
 		if err != nil {
@@ -138,43 +134,6 @@ func count(words []string, word string) (n int) {
 		}
 	}
 	return n
-}
-
-// sloMetrics are the latencies that an objective can limit.
-var sloMetrics = [...]string{record.MetricE2E, record.MetricTTFT, record.MetricTPOT, record.MetricMaxStall}
-
-// parseSLO reads an objective: p99_e2e=30s. The limit is a duration, or a
-// number of seconds.
-func parseSLO(text string) (record.BenchSLO, error) {
-	refuse := func(cause string) (record.BenchSLO, error) {
-		return record.BenchSLO{}, failure.New(failure.Usage,
-			"write PERCENTILE_LATENCY=LIMIT, such as p99_e2e=30s; the latencies are "+strings.Join(sloMetrics[:], ", "),
-			"read --slo %q: %s", text, cause)
-	}
-	name, limit, found := strings.Cut(text, "=")
-	percentile, metric, named := strings.Cut(name, "_")
-	if !found || !named || !strings.HasPrefix(percentile, "p") {
-		return refuse("it is not an objective")
-	}
-	p, err := strconv.ParseFloat(percentile[1:], 64)
-	if err != nil || !(p > 0 && p < 100) {
-		return refuse(fmt.Sprintf("%s is not a percentile above 0 and below 100", percentile))
-	}
-	if !slices.Contains(sloMetrics[:], metric) {
-		return refuse(fmt.Sprintf("there is no latency %q", metric))
-	}
-	seconds, err := strconv.ParseFloat(limit, 64)
-	if err != nil {
-		duration, durationErr := time.ParseDuration(limit)
-		if durationErr != nil {
-			return refuse(fmt.Sprintf("%q is not a duration", limit))
-		}
-		seconds = duration.Seconds()
-	}
-	if !(seconds > 0) || math.IsInf(seconds, 0) {
-		return refuse("the limit is not above 0")
-	}
-	return record.BenchSLO{Metric: metric, Percentile: p, MaxSeconds: seconds}, nil
 }
 
 // triggerAlias are the short names of triggers.

@@ -53,6 +53,10 @@ func (o *options) runLocal(ctx context.Context) error {
 
 // show prints the result of a sync.
 func (o *options) show(data json.RawMessage) error {
+	if len(data) == 0 {
+		return failure.New(failure.NotFound, "run it again: what is there is not sent again",
+			"show the sync's result: it is complete, but its log is gone and its result was too large to keep")
+	}
 	var result record.SyncResult
 	if err := record.Decode(data, record.KindSyncResult, &result); err != nil {
 		return failure.Wrap(err, "read the sync's result")
