@@ -106,6 +106,31 @@ func (c *Client) Apply(ctx context.Context, list []*unstructured.Unstructured) e
 	return nil
 }
 
+// OwnLabel marks what belongs to the lab.
+const OwnLabel = "lab.test/own"
+
+// Foreign returns the Namespaces and custom resource definitions of list that
+// are in the cluster already and are not the lab's. They hold other people's
+// objects, so the lab neither changes nor deletes them.
+func (c *Client) Foreign(ctx context.Context, list []*unstructured.Unstructured) ([]string, error) {
+	var foreign []string
+	for _, object := range phases(list)[0] {
+		resource, err := c.resource(object)
+		if err != nil {
+			return nil, err
+		}
+		live, err := resource.Get(ctx, object.GetName(), metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			return nil, fmt.Errorf("get %s %s: %w", object.GetKind(), object.GetName(), err)
+		case live.GetLabels()[OwnLabel] == "":
+			foreign = append(foreign, object.GetKind()+" "+object.GetName())
+		}
+	}
+	return foreign, nil
+}
+
 // phases splits the objects by what must be there before what.
 func phases(list []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 	var first, rest []*unstructured.Unstructured

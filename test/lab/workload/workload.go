@@ -64,11 +64,22 @@ func Objects(source string, images []build.Built) ([]*unstructured.Unstructured,
 		list = append(list, some...)
 	}
 	for _, object := range list {
+		mark(object)
 		if err := annotate(object, images); err != nil {
 			return nil, err
 		}
 	}
 	return list, nil
+}
+
+// mark labels an object as the lab's own.
+func mark(object *unstructured.Unstructured) {
+	labels := object.GetLabels()
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[objects.OwnLabel] = "true"
+	object.SetLabels(labels)
 }
 
 func has(images []build.Built, name string) bool {
