@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -32,6 +33,8 @@ func Explain(err error, format string, args ...any) error {
 
 func classify(err error) (failure.Kind, string) {
 	switch {
+	case errors.Is(err, context.Canceled):
+		return failure.Interrupted, ""
 	case apierrors.IsUnauthorized(err):
 		return failure.Denied, "log in to the cluster again; `kubectl auth whoami` shows who the API server thinks you are"
 	case apierrors.IsForbidden(err):
@@ -60,12 +63,29 @@ func forbiddenHint(err error) string {
 	if details.Group != "" {
 		resource += "." + details.Group
 	}
-	verb := "get"
-	// The message is "... is forbidden: User "x" cannot list resource ...".
+	verb, scope := "get", ""
+	// The message is `... is forbidden: User "x" cannot list resource "pods/log"
+	// in API group "" in the namespace "a"`, or `... at the cluster scope`.
 	if _, rest, found := strings.Cut(status.Status().Message, " cannot "); found {
 		verb, _, _ = strings.Cut(rest, " ")
+		if _, sub, ok := strings.Cut(quotedAfter(rest, " resource "), "/"); ok {
+			scope += " --subresource=" + sub
+		}
+		if namespace := quotedAfter(rest, " in the namespace "); namespace != "" {
+			scope += " -n " + namespace
+		}
 	}
-	return fmt.Sprintf("ask for the permission; `kubectl auth can-i %s %s` says when you have it", verb, resource)
+	return fmt.Sprintf("ask for the permission; `kubectl auth can-i %s %s%s` says when you have it", verb, resource, scope)
+}
+
+// quotedAfter returns what stands in quotes behind mark, or "".
+func quotedAfter(text, mark string) string {
+	_, rest, found := strings.Cut(text, mark+`"`)
+	quoted, _, closed := strings.Cut(rest, `"`)
+	if !found || !closed {
+		return ""
+	}
+	return quoted
 }
 
 // installHint says which project an absent API group belongs to.

@@ -5,7 +5,6 @@ package kube
 import (
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -112,15 +111,6 @@ func (f *Factory) Mapper() (meta.RESTMapper, error) { return f.flags.ToRESTMappe
 // Discovery returns the cached discovery client.
 func (f *Factory) Discovery() (discovery.CachedDiscoveryInterface, error) {
 	return f.flags.ToDiscoveryClient()
-}
-
-// RequestTimeout returns --request-timeout, 0 when none is set.
-func (f *Factory) RequestTimeout() (time.Duration, error) {
-	config, err := f.RESTConfig()
-	if err != nil {
-		return 0, err
-	}
-	return config.Timeout, nil
 }
 
 // ServerVersion returns the API server's version, such as "v1.37.2".

@@ -82,6 +82,8 @@ thresholds, and explain every scaling decision.`,
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	// So that "exlpain-scaling" is near enough to be suggested.
+	cmd.SuggestionsMinimumDistance = 2
 	cmd.SetIn(streams.In)
 	cmd.SetOut(writerFunc(func(p []byte) (int, error) { return streams.Out.Write(p) }))
 	cmd.SetErr(writerFunc(func(p []byte) (int, error) { return streams.Err.Write(p) }))

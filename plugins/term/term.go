@@ -65,16 +65,13 @@ func (s *Streams) writer(raw io.Writer, mode ColorMode) io.Writer {
 	case mode == ColorAlways:
 		writer.Profile = max(colorprofile.Env(s.environ), colorprofile.ANSI)
 	// The library reads NO_COLOR as a boolean; the convention is any value.
-	case s.env("NO_COLOR") != "":
+	case s.Env("NO_COLOR") != "":
 		writer.Profile = colorprofile.NoTTY
 	default:
 		writer.Profile = colorprofile.Detect(raw, s.environ)
 	}
 	return writer
 }
-
-// OutIsTerminal says whether standard output is a terminal.
-func (s *Streams) OutIsTerminal() bool { return isTerminal(s.rawOut) }
 
 // ErrIsTerminal says whether standard error is a terminal.
 func (s *Streams) ErrIsTerminal() bool { return isTerminal(s.rawErr) }
@@ -96,7 +93,7 @@ func (s *Streams) width(w io.Writer) int {
 			return width
 		}
 	}
-	if columns, err := strconv.Atoi(s.env("COLUMNS")); err == nil && columns > 0 {
+	if columns, err := strconv.Atoi(s.Env("COLUMNS")); err == nil && columns > 0 {
 		return columns
 	}
 	return 0
@@ -113,9 +110,7 @@ func (s *Streams) Say(format string, args ...any) {
 }
 
 // Env returns the value of an environment variable, or "".
-func (s *Streams) Env(name string) string { return s.env(name) }
-
-func (s *Streams) env(name string) string {
+func (s *Streams) Env(name string) string {
 	for _, entry := range s.environ {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
