@@ -126,7 +126,7 @@ func TestStartsJob(t *testing.T) {
 	if got.err != nil || planned.err != nil {
 		t.Fatal(got.err, planned.err)
 	}
-	if !strings.Contains(got.stderr, "+++ proposed/Deployment/web\n") || strings.Contains(got.stdout, "proposed/") {
+	if !strings.Contains(got.stderr, "creates Deployment/web in namespace job") || strings.Contains(got.stderr, "+++") || got.stdout != "" {
 		t.Errorf("got %q and %q", got.stdout, got.stderr)
 	}
 	var list batchv1.JobList

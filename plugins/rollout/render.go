@@ -12,14 +12,14 @@ import (
 )
 
 // showPlan prints what would be done.
-func (o *options) showPlan(plan record.RolloutPlan, changes []string) error {
+func (o *options) showPlan(plan record.RolloutPlan, changes []change) error {
 	return o.out.Print(o.streams.Out, plan, func(w io.Writer) error {
 		if len(changes) == 0 {
 			_, err := fmt.Fprintf(w, "%s is as planned: nothing would change (dry run)\n", plan.Name)
 			return err
 		}
 		for _, change := range changes {
-			if _, err := io.WriteString(w, output.ColorDiff(change)); err != nil {
+			if _, err := io.WriteString(w, output.ColorDiff(change.diff)); err != nil {
 				return err
 			}
 		}

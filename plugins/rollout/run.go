@@ -34,9 +34,7 @@ func (o *options) run(ctx context.Context) error {
 	if o.dryRun {
 		return o.showPlan(plan, changes)
 	}
-	for _, change := range changes {
-		fmt.Fprint(o.streams.Err, output.ColorDiff(change))
-	}
+	o.say(changes)
 	spec := jobrun.Spec{Command: "rollout", Run: o.name, Namespace: o.namespace, Plan: plan, SecretEnv: o.store.SecretEnv(), CallsAPI: true}
 	o.job.Apply(&spec)
 	event, err := o.job.Run(ctx, o.factory, o.streams, spec, true)
@@ -46,9 +44,29 @@ func (o *options) run(ctx context.Context) error {
 	return o.show(*event)
 }
 
+// change is what a rollout does to one object.
+type change struct {
+	object string
+	// created is true where the object is not there yet.
+	created bool
+	diff    string
+}
+
+// say tells what will be done. An object that is new would fill the screen with
+// its own YAML, which --dry-run shows.
+func (o *options) say(changes []change) {
+	for _, change := range changes {
+		if change.created {
+			o.streams.Say("creates %s in namespace %s (--dry-run shows it whole)", change.object, o.namespace)
+			continue
+		}
+		fmt.Fprint(o.streams.Err, output.ColorDiff(change.diff))
+	}
+}
+
 // compare sends each object to the API server as a dry run, with the user's
 // own rights, and returns the differences to what is there.
-func (o *options) compare(ctx context.Context, objects []*unstructured.Unstructured) ([]string, error) {
+func (o *options) compare(ctx context.Context, objects []*unstructured.Unstructured) ([]change, error) {
 	client, err := o.factory.Dynamic()
 	if err != nil {
 		return nil, err
@@ -57,7 +75,7 @@ func (o *options) compare(ctx context.Context, objects []*unstructured.Unstructu
 	if err != nil {
 		return nil, err
 	}
-	changes := []string{}
+	changes := []change{}
 	for _, object := range objects {
 		gvk := object.GroupVersionKind()
 		mapping, err := mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
@@ -78,12 +96,13 @@ func (o *options) compare(ctx context.Context, objects []*unstructured.Unstructu
 		if err != nil {
 			return nil, refused(err, object)
 		}
-		change, err := output.Diff(object.GetKind()+"/"+object.GetName(), live, proposed)
+		name := object.GetKind() + "/" + object.GetName()
+		diff, err := output.Diff(name, live, proposed)
 		if err != nil {
 			return nil, err
 		}
-		if change != "" {
-			changes = append(changes, change)
+		if diff != "" {
+			changes = append(changes, change{object: name, created: live == nil, diff: diff})
 		}
 	}
 	return changes, nil
