@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -23,32 +22,10 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/runner"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 const seedFile = "../../manifests/examples/seed-benchreport.json"
-
-// golden compares text with testdata/NAME, or writes it with -update.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 // outcome is what a user sees of one command line.
 type outcome struct {
@@ -165,7 +142,7 @@ func TestRendering(t *testing.T) {
 			if got.code != test.code {
 				t.Errorf("exit code %d, want %d: %s", got.code, test.code, got.stderr)
 			}
-			golden(t, name, got.stdout)
+			golden.Compare(t, name, got.stdout)
 			limit := min(max(atoi(t, test.width), minWidth), maxWidth)
 			for line := range strings.Lines(got.stdout) {
 				if lipgloss.Width(strings.TrimRight(line, "\n")) > limit {

@@ -1,40 +1,16 @@
 package output
 
 import (
-	"flag"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"charm.land/lipgloss/v2"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares text with testdata/NAME, or writes it with -update.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 func TestChart(t *testing.T) {
 	line := Series{Name: "line", Line: true, X: []float64{0, 10}, Y: []float64{0, 100}}
@@ -56,7 +32,7 @@ func TestChart(t *testing.T) {
 			if err := chart.Write(&text, "  "); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, text.String())
+			golden.Compare(t, name, text.String())
 		})
 	}
 }

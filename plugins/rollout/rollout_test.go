@@ -3,7 +3,6 @@ package rollout
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +15,8 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 const model = "s3://models/org/name/0123456789abcdef0123456789abcdef01234567"
 
@@ -139,20 +137,7 @@ func TestTemplates(t *testing.T) {
 		"named-by-argument": named,
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := made(t, o)
-			golden := filepath.Join("testdata", name+".golden.yaml")
-			if *update {
-				if err := os.WriteFile(golden, []byte(got), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Error(diff)
-			}
+			golden.Compare(t, name+".golden.yaml", made(t, o))
 		})
 	}
 }
