@@ -97,7 +97,8 @@ func seconds(value *float64) string {
 	switch {
 	case value == nil:
 		return unknown
-	case *value < 1:
+	// Below what would round to 1000ms.
+	case *value < 0.9995:
 		return fmt.Sprintf("%.0fms", *value*1000)
 	}
 	return fmt.Sprintf("%.2fs", *value)

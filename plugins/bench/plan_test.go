@@ -1,0 +1,261 @@
+package bench
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// golden compares text with testdata/NAME, or writes it with -update.
+func golden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got); -update rewrites it:\n%s", path, diff)
+	}
+}
+
+// result is what one command line did.
+type result struct {
+	stdout, stderr string
+	err            error
+}
+
+func run(t *testing.T, environ []string, args ...string) result {
+	t.Helper()
+	var out, errs bytes.Buffer
+	factory := kube.NewFactory("test", rest.NoWarnings{})
+	root := &cobra.Command{Use: "kubectl-inference", SilenceErrors: true, SilenceUsage: true}
+	factory.AddFlags(root.PersistentFlags())
+	root.AddCommand(New(factory, term.New(nil, &out, &errs, environ), "v1"))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	root.SetArgs(append([]string{"bench"}, args...))
+	err := root.ExecuteContext(t.Context())
+	return result{out.String(), errs.String(), err}
+}
+
+func TestDryRun(t *testing.T) {
+	url := []string{"--url", "http://gateway.example:8000", "--dry-run", "--name", "nightly"}
+	for name, args := range map[string][]string{
+		"plan-url.txt":  append(url, "--concurrency", "1,5", "--prompt-tokens", "1024,64"),
+		"plan-url.yaml": append(url, "-o", "yaml", "--concurrency", "4", "--slo", "p99_e2e=30s", "--slo", "p95_ttft=2", "--api", "chat", "--model", "m", "--prometheus", "http://prometheus:9090", "--scrape-interval", "5s", "--api-key-secret", "keys", "--insecure-skip-target-tls-verify"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, nil, args...)
+			if got.err != nil {
+				t.Fatal(got.err)
+			}
+			if strings.HasSuffix(name, ".yaml") {
+				var plan record.BenchPlan
+				if err := yaml.Unmarshal([]byte(got.stdout), &plan); err != nil {
+					t.Fatal(err)
+				}
+				if err := plan.Validate(); err != nil {
+					t.Error(err)
+				}
+			}
+			golden(t, name, got.stdout)
+		})
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	url := []string{"--url", "http://a", "--dry-run"}
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"nothing":             {nil, "error: bench: there is nothing to measure\nhint: give a target such as isvc/NAME, or --url\n"},
+		"three words":         {[]string{"a", "b", "c"}, "error: bench: one target is measured at a time, got 3 words\n"},
+		"--local alone":       {[]string{"isvc/a", "--local"}, "error: bench: --local cannot reach a Service of the cluster\nhint: give --url, such as http://localhost:8000 with a port-forward\n"},
+		"--records of a Job":  {append(url, "--records", "x"), "error: read --records: it works with --local only\nhint: the records of a Job are not kept yet; add --local\n"},
+		"no scrape interval":  {append(url, "--scrape-interval", "0s"), "error: read --scrape-interval and --scrape-lag: a time is not above 0\n"},
+		"a bad name":          {append(url, "--name", "Nightly Run"), ""},
+		"a bad objective":     {append(url, "--slo", "p99_e2e"), "error: read --slo: \"p99_e2e\" is not an objective\nhint: write PERCENTILE_LATENCY=LIMIT, such as p99_e2e=30s; the latencies are e2e, ttft, tpot, max_stall\n"},
+		"no URL":              {[]string{"--url", "localhost:8000", "--dry-run"}, ""},
+		"a case twice":        {append(url, "--concurrency", "1,1"), "error: read bench plan: case \"1024-128-c1\" is there twice\n"},
+		"no load":             {append(url, "--concurrency", "0"), "error: read bench plan: case \"1024-128-c0\": prompt_tokens, output_tokens and concurrency must be 1 or more\n"},
+		"an unknown protocol": {append(url, "--api", "grpc"), "error: read bench plan: target.api \"grpc\" is neither completions nor chat\n"},
+		"no image":            {[]string{"--url", "http://a"}, "error: start job: this build of the plugin has no default image\nhint: give --image, or set KUBECTL_INFERENCE_IMAGE; with --local no image is needed\n"},
+		"get of nothing":      {[]string{"get"}, "error: bench get: give the name of one run\nhint: `kubectl inference bench list` lists the runs\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, nil, test.args...)
+			if failure.KindOf(got.err) != failure.Usage || got.stdout != "" {
+				t.Fatalf("error %v, standard output %q", got.err, got.stdout)
+			}
+			if diff := cmp.Diff(test.want, failure.Text(got.err)); test.want != "" && diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAPIKey: a key of this environment is used here, and only named.
+func TestAPIKey(t *testing.T) {
+	environ := []string{keyAPI + "=sk-secret"}
+	for name, test := range map[string]struct {
+		args []string
+		want string
+	}{
+		"here":             {[]string{"--local"}, keyAPI},
+		"in a Job":         {nil, ""},
+		"in a Job, Secret": {[]string{"--api-key-secret", "keys"}, keyAPI},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := run(t, environ, append([]string{"--url", "http://a", "--dry-run", "-o", "json"}, test.args...)...)
+			var plan record.BenchPlan
+			if err := record.Decode([]byte(got.stdout), record.KindBenchPlan, &plan); err != nil || got.err != nil {
+				t.Fatal(got.err, err)
+			}
+			if plan.Target.APIKeyEnv != test.want || strings.Contains(got.stdout, "sk-secret") {
+				t.Errorf("the plan names %q: %s", plan.Target.APIKeyEnv, got.stdout)
+			}
+		})
+	}
+}
+
+func TestRunName(t *testing.T) {
+	now := time.Date(2026, 7, 1, 23, 4, 5, 0, time.FixedZone("", 3600))
+	for name, test := range map[string]struct {
+		options options
+		want    string
+	}{
+		"given":       {options{name: "nightly", target: []string{"isvc/a"}}, "nightly"},
+		"TYPE/NAME":   {options{target: []string{"isvc/deepseek-r1-14b"}}, "deepseek-r1-14b-20260701-220405"},
+		"TYPE NAME":   {options{target: []string{"isvc", "web"}}, "web-20260701-220405"},
+		"a URL":       {options{url: "http://a"}, "url-20260701-220405"},
+		"a long name": {options{target: []string{"isvc/" + strings.Repeat("a", 29) + "-b"}}, strings.Repeat("a", 29) + "-20260701-220405"},
+		"odd letters": {options{target: []string{"svc/My.Service_2"}}, "my-service-2-20260701-220405"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := test.options.runName(now)
+			if got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+			if problems := validation.IsDNS1123Label("inference-bench-" + got); len(problems) > 0 {
+				t.Error(problems)
+			}
+		})
+	}
+}
+
+func TestCases(t *testing.T) {
+	var names []string
+	for _, c := range cases([]int{1024, 64}, []int{128}, []int{1, 5}) {
+		names = append(names, c.Name)
+	}
+	if diff := cmp.Diff([]string{"1024-128-c1", "1024-128-c5", "64-128-c1", "64-128-c5"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if none := cases(nil, nil, nil); none == nil || len(none) != 0 {
+		t.Errorf("no case is %#v", none)
+	}
+}
+
+func TestPlaceOf(t *testing.T) {
+	service := map[string]any{"spec": map[string]any{"ports": []any{map[string]any{"port": int64(80)}, map[string]any{"port": int64(9000)}}}}
+	for name, test := range map[string]struct {
+		kind, name string
+		more       map[string]any
+		want       place
+		workload   string
+		refusal    string
+	}{
+		"InferenceService":    {"InferenceService", "r1.14b", nil, place{url: "http://r1.14b-predictor.llm.svc", namespace: "llm", podRegex: `r1\.14b-predictor-.*`}, "r1.14b-predictor", ""},
+		"LLMInferenceService": {"LLMInferenceService", "r1", nil, place{url: "http://r1-kserve-workload-svc.llm.svc:8000", namespace: "llm", podRegex: "r1-kserve-[^-]+-[^-]+"}, "r1-kserve", ""},
+		"Deployment":          {"Deployment", "web", nil, place{url: "http://web.llm.svc", namespace: "llm", podRegex: "web-[^-]+-[^-]+"}, "web", ""},
+		"Service":             {"Service", "web-predictor", service, place{url: "http://web-predictor.llm.svc:80", namespace: "llm", podRegex: "web-.*"}, "web-predictor", ""},
+		"Service, no port":    {"Service", "web", nil, place{}, "", "find service web: it has no port"},
+		"ConfigMap":           {"ConfigMap", "web", nil, place{}, "", "measure ConfigMap web: it does not answer requests"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := &unstructured.Unstructured{Object: map[string]any{}}
+			for key, value := range test.more {
+				object.Object[key] = value
+			}
+			object.SetKind(test.kind)
+			object.SetName(test.name)
+			object.SetNamespace("llm")
+			at, workload, err := placeOf(object)
+			if at != test.want || workload != test.workload {
+				t.Errorf("%+v of %s, want %+v of %s", at, workload, test.want, test.workload)
+			}
+			text := ""
+			if err != nil {
+				text = err.Error()
+			}
+			if text != test.refusal {
+				t.Errorf("error %q, want %q", text, test.refusal)
+			}
+		})
+	}
+}
+
+func TestRender(t *testing.T) {
+	number := func(v float64) *float64 { return &v }
+	summary := func(p50, p99 *float64) record.LatencySummary { return record.LatencySummary{P50: p50, P99: p99} }
+	report := record.BenchReport{
+		Run: "nightly\x1b[31m", Target: record.TargetFacts{Model: "deepseek\nr1"}, Plan: record.BenchPlan{Target: record.BenchTarget{URL: "http://r1-predictor.llm.svc"}},
+		Cases: []record.CaseReport{
+			{Case: record.BenchCase{Name: "1024-128-c1", PromptTokens: 1024, OutputTokens: 128, Concurrency: 1}, RequestsPerSecond: 0.321, OutputTokensPerSecond: 41.04,
+				Latency:  record.CaseLatencies{TTFT: summary(number(0.0482), number(0.9996)), E2E: summary(number(3.1234), number(12.5))},
+				Server:   map[string]*record.ServerSeries{record.SignalWaiting: {Mean: number(0)}, record.SignalKVCacheUsage: {Mean: number(0.781)}},
+				Validity: record.Validity{Valid: true, Warnings: []record.BenchFinding{{Code: "low_n", Message: "the p99 rests on 40 requests"}}}},
+			{Case: record.BenchCase{Name: "1024-128-c40", PromptTokens: 1024, OutputTokens: 128, Concurrency: 40}, Counts: record.CaseCounts{Failed: 12},
+				Validity: record.Validity{Reasons: []record.BenchFinding{{Code: "errors", Message: "12 of 60 requests\x07 failed"}}}},
+		},
+	}
+	var text bytes.Buffer
+	if err := render(&text, report); err != nil {
+		t.Fatal(err)
+	}
+	var plain bytes.Buffer
+	streams := term.New(nil, &plain, &plain, nil)
+	if _, err := streams.Out.Write(text.Bytes()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "report.txt", plain.String())
+}
+
+func TestSeconds(t *testing.T) {
+	for value, want := range map[float64]string{0: "0ms", 0.0004: "0ms", 0.048: "48ms", 0.9994: "999ms", 0.9996: "1.00s", 1: "1.00s", 35.456: "35.46s"} {
+		if got := seconds(&value); got != want {
+			t.Errorf("%v: got %s, want %s", value, got, want)
+		}
+	}
+	if seconds(nil) != unknown {
+		t.Error("an unknown latency is a number")
+	}
+}
