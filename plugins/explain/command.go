@@ -36,6 +36,10 @@ const example = `  # Why are there N replicas right now?
   # As data: the size that each trigger asks for
   kubectl inference explain-scaling so/deepseek-r1-14b -o jsonpath='{.chains[0].triggers[*].proposes}'
 
+  # What if the queue grew to 9, and what if its threshold were 1.5?
+  kubectl inference explain-scaling isvc/deepseek-r1-14b --set s0.value=9
+  kubectl inference explain-scaling isvc/deepseek-r1-14b --set 'queue depth.threshold=1.5' --set max=8
+
   # Saved objects, without a cluster
   kubectl get hpa,scaledobject,deployment,events -n llm-serving -o yaml > saved.yaml
   kubectl inference explain-scaling -f saved.yaml`
@@ -50,6 +54,8 @@ type options struct {
 	kubernetes string
 	target     kube.Target
 	namespace  string
+	sets       []string
+	settings   []setting
 }
 
 // New makes the command.
@@ -71,6 +77,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	o.out.AddFlags(cmd)
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files instead of a cluster's; - is standard input")
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	return cmd
 }
 
@@ -86,6 +93,9 @@ func (o *options) complete(args []string) (err error) {
 	}
 	if _, ok := hpa.ParseVersion(o.kubernetes); o.kubernetes != "" && !ok {
 		return failure.New(failure.Usage, "write it as MAJOR.MINOR, such as 1.35", "read --kubernetes-version: %q is no version", o.kubernetes)
+	}
+	if o.settings, err = parseSettings(o.sets); err != nil {
+		return err
 	}
 	if len(args) > 0 {
 		if o.target, err = kube.ParseTarget(args); err != nil {
@@ -104,7 +114,11 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	in.settings = o.settings
 	document := explain(in)
+	if err := addWhatIf(&document, in); err != nil {
+		return err
+	}
 	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document) })
 }
 

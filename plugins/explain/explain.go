@@ -19,6 +19,7 @@ type inputs struct {
 	kubernetes        string
 	unread            []record.UnreadInput
 	at                moment
+	settings          []setting
 }
 
 // explain is the whole explanation as a pure function of its inputs.

@@ -3,7 +3,6 @@ package explain
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,9 +14,8 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // run runs the command as a user would, without a cluster.
 func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
@@ -41,19 +39,7 @@ func TestGolden(t *testing.T) {
 			if err != nil || stderr != "" {
 				t.Fatalf("%v %s", err, stderr)
 			}
-			golden := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(golden, []byte(stdout), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), stdout); diff != "" {
-				t.Error(diff)
-			}
+			golden.Compare(t, name+".golden", stdout)
 		})
 	}
 }

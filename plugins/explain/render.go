@@ -47,6 +47,9 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 		return err
 	}
 	renderDecision(text, c)
+	if err := renderWhatIf(text, c); err != nil {
+		return err
+	}
 	renderWarnings(text, c.Warnings)
 	return nil
 }

@@ -90,6 +90,8 @@ type ScalingChain struct {
 	// Check is null without a decision.
 	Check    *ControllerCheck `json:"check"`
 	Warnings []Finding        `json:"warnings"`
+	// WhatIf is null unless changes were asked for.
+	WhatIf *ScalingWhatIf `json:"what_if,omitempty"`
 }
 
 // ReplicaCounts are the sizes as they were read; null where unknown.

@@ -1,0 +1,244 @@
+package explain
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
+)
+
+// addWhatIf explains each chain again with the settings applied.
+func addWhatIf(document *record.ScalingExplanation, in inputs) error {
+	if len(in.settings) == 0 {
+		return nil
+	}
+	if err := matched(in.settings, document.Chains); err != nil {
+		return err
+	}
+	version, _ := hpa.ParseVersion(in.kubernetes)
+	explained := false
+	for i, link := range in.chains {
+		out := &document.Chains[i]
+		if link.HPA == nil || out.Decision == nil {
+			continue
+		}
+		today, observed := decide(link, version, in.at)
+		what, err := whatIf(link, today, observed, *out, in.settings, in.at)
+		if err != nil {
+			return err
+		}
+		out.WhatIf, explained = what, true
+	}
+	if !explained {
+		return failure.New(failure.Usage, "leave --set away to see why", "ask what if: no HPA has made a decision here")
+	}
+	return nil
+}
+
+// whatIf is one chain with the settings that concern it; nil where none does.
+func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out record.ScalingChain, settings []setting, at moment) (*record.ScalingWhatIf, error) {
+	what := &record.ScalingWhatIf{Changes: []string{}, Replicas: out.Replicas}
+	object := link.HPA.DeepCopy()
+	low, high := known(today)
+	changed := slices.Clone(high.Metrics)
+	for _, one := range settings {
+		metrics := one.metricsOf(out.Triggers)
+		if one.trigger != "" && len(metrics) == 0 {
+			continue
+		}
+		what.Changes = append(what.Changes, one.text)
+		if err := one.setSpec(object, metrics, link.ScaledObject != nil); err != nil {
+			return nil, failure.New(failure.Usage, settingHint, "read --set %q: %w", one.text, err)
+		}
+	}
+	if len(what.Changes) == 0 {
+		return nil, nil
+	}
+	spec := hpa.FromObject(object, high.Replicas.Status, high.Replicas.Ready, high.Version, high.Now)
+	if spec.Min > spec.Max {
+		return nil, failure.New(failure.Usage, "set both min and max", "ask what if: the minimum %d is above the maximum %d", spec.Min, spec.Max)
+	}
+	for i := range changed {
+		changed[i].Target, changed[i].TargetMilli = spec.Metrics[i].Target, spec.Metrics[i].TargetMilli
+	}
+	for _, in := range []*hpa.Input{&low, &high} {
+		in.Min, in.Max, in.Behavior = spec.Min, spec.Max, spec.Behavior
+		for i := range in.Metrics {
+			in.Metrics[i].Target, in.Metrics[i].TargetMilli = changed[i].Target, changed[i].TargetMilli
+		}
+		in.Rescales = &hpa.Rescales{}
+		if today.Input.Behavior != nil {
+			in.Rescales = in.KnownRescales(sizeEvents(link.Events), observed)
+		}
+		for _, one := range settings {
+			one.setSeen(in, one.metricsOf(out.Triggers))
+		}
+	}
+	merged := merge(hpa.Decide(low), hpa.Decide(high))
+	check := hpa.Compare(merged, hpa.Observed{})
+	what.Triggers = triggersOf(link, merged, check)
+	what.Decision = decisionOf(merged, check, hpa.Observed{}, moment{})
+	what.Replicas = countsWith(out.Replicas, settings)
+	todayLow, todayHigh := known(today)
+	what.SettlesToday, what.Settles = settleBoth(todayLow, todayHigh), settleBoth(low, high)
+	return what, nil
+}
+
+// known returns today's input with the totals that were seen in the place of
+// averages, once with their lower and once with their upper bounds: totals stay
+// what they are when the number of replicas changes.
+func known(d hpa.Decision) (low, high hpa.Input) {
+	low, high = d.Input, d.Input
+	low.Metrics, high.Metrics = slices.Clone(low.Metrics), slices.Clone(high.Metrics)
+	for i, p := range d.Proposals {
+		if p.TotalLow == nil || p.TotalHigh == nil || (p.Metric.Type != hpa.External && p.Metric.Type != hpa.Object) {
+			continue
+		}
+		lowTotal, highTotal := *p.TotalLow, *p.TotalHigh
+		low.Metrics[i].Seen = hpa.Observation{State: hpa.Seen, Total: &lowTotal}
+		high.Metrics[i].Seen = hpa.Observation{State: hpa.Seen, Total: &highTotal}
+	}
+	return low, high
+}
+
+// setSpec changes the HPA's spec as the setting says.
+func (s setting) setSpec(object *autoscalingv2.HorizontalPodAutoscaler, metrics []int, ofKEDA bool) error {
+	switch {
+	case s.field == "min":
+		n := s.count()
+		if ofKEDA {
+			n = max(n, 1)
+		}
+		object.Spec.MinReplicas = &n
+	case s.field == "max":
+		if s.count() < 1 {
+			return errorText("the maximum is at least 1")
+		}
+		object.Spec.MaxReplicas = s.count()
+	case strings.HasPrefix(s.field, "behavior."):
+		if object.Spec.Behavior == nil {
+			object.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{}
+		}
+		return setBehavior(object.Spec.Behavior, s.field, s.value)
+	}
+	for _, i := range metrics {
+		if i >= len(object.Spec.Metrics) {
+			continue
+		}
+		if err := s.setTarget(&object.Spec.Metrics[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type errorText string
+
+func (e errorText) Error() string { return string(e) }
+
+func (s setting) setTarget(metric *autoscalingv2.MetricSpec) error {
+	target := targetOf(metric)
+	if target == nil || s.field == "value" {
+		return nil
+	}
+	threshold := target.AverageValue
+	if threshold == nil {
+		threshold = target.Value
+	}
+	switch {
+	case target.AverageUtilization != nil && s.field == "threshold":
+		value, _ := number64(s.value)
+		percent := int32(value)
+		target.AverageUtilization = &percent
+		return nil
+	case target.AverageUtilization != nil, metric.External == nil && metric.Object == nil && s.field == "metricType":
+		return errorText("the type of a " + string(metric.Type) + " metric is not changed here")
+	}
+	if s.field == "threshold" {
+		value, _ := number64(s.value)
+		threshold = resource.NewMilliQuantity(keda.Milli(value), resource.DecimalSI)
+	}
+	kind := target.Type
+	if s.field == "metricType" {
+		kind = autoscalingv2.MetricTargetType(s.value)
+	} else if target.AverageValue != nil {
+		kind = autoscalingv2.AverageValueMetricType
+	}
+	*target = autoscalingv2.MetricTarget{Type: kind}
+	if kind == autoscalingv2.ValueMetricType {
+		target.Value = threshold
+	} else {
+		target.AverageValue = threshold
+	}
+	return nil
+}
+
+func targetOf(metric *autoscalingv2.MetricSpec) *autoscalingv2.MetricTarget {
+	switch {
+	case metric.External != nil:
+		return &metric.External.Target
+	case metric.Object != nil:
+		return &metric.Object.Target
+	case metric.Pods != nil:
+		return &metric.Pods.Target
+	case metric.Resource != nil:
+		return &metric.Resource.Target
+	case metric.ContainerResource != nil:
+		return &metric.ContainerResource.Target
+	}
+	return nil
+}
+
+// setSeen changes what the sync sees: a metric's value, or the counts.
+func (s setting) setSeen(in *hpa.Input, metrics []int) {
+	if s.field == "replicas" {
+		n := s.count()
+		in.Replicas = hpa.Replicas{Spec: n, Status: hpa.Exactly(n), Ready: hpa.Exactly(n)}
+	}
+	if s.field != "value" {
+		return
+	}
+	value, _ := number64(s.value)
+	for _, i := range metrics {
+		seen := hpa.Observation{State: hpa.Seen}
+		milli := keda.Milli(value)
+		switch metric := in.Metrics[i]; {
+		case metric.Target == hpa.Utilization:
+			percent := int32(value)
+			seen.Utilization = &percent
+		case metric.Type == hpa.External || metric.Type == hpa.Object:
+			seen.Total = &milli
+		default:
+			seen.Average = &milli
+		}
+		in.Metrics[i].Seen = seen
+	}
+}
+
+func (s setting) count() int32 {
+	n, _ := strconv.ParseInt(s.value, 10, 32)
+	return int32(n)
+}
+
+func countsWith(counts record.ReplicaCounts, settings []setting) record.ReplicaCounts {
+	for _, one := range settings {
+		n := one.count()
+		switch one.field {
+		case "min":
+			counts.Min = &n
+		case "max":
+			counts.Max = &n
+		case "replicas":
+			counts.Spec, counts.Status, counts.Ready = &n, &n, &n
+		}
+	}
+	return counts
+}
