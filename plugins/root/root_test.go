@@ -106,7 +106,7 @@ func cluster(t *testing.T) (kubeconfig string, dialled func() bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connected := make(chan struct{}, 100)
+	connected := make(chan string, 100)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -115,7 +115,7 @@ func cluster(t *testing.T) (kubeconfig string, dialled func() bool) {
 			if err != nil {
 				return
 			}
-			connected <- struct{}{}
+			connected <- connection.RemoteAddr().String()
 			// An answer that is not tried again.
 			_, _ = connection.Read(make([]byte, 4096))
 			fmt.Fprint(connection, "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
@@ -129,12 +129,21 @@ func cluster(t *testing.T) (kubeconfig string, dialled func() bool) {
 		t.Fatal(err)
 	}
 	return kubeconfig, func() bool {
-		// What was dialled before is accepted before this one.
-		if last, err := net.Dial("tcp", listener.Addr().String()); err == nil {
-			last.Close()
+		// Connections are accepted in their order: all that come before this
+		// last one are somebody else's.
+		last, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
 		}
-		<-connected
-		return len(connected) > 0
+		last.Close()
+		others := 0
+		for address := range connected {
+			if address == last.LocalAddr().String() {
+				break
+			}
+			others++
+		}
+		return others > 0
 	}
 }
 
