@@ -42,7 +42,8 @@ func hidden(d hpa.Decision) []string {
 		return nil
 	}
 	for _, p := range d.Proposals {
-		if p.Reason == hpa.NotModelled || p.Reason == hpa.NotSeen {
+		switch p.Reason {
+		case hpa.NotModelled, hpa.NotSeen, hpa.PodsUncertain, hpa.PodsUnknown:
 			names = append(names, "samples of "+p.Metric.Name)
 		}
 	}

@@ -101,6 +101,9 @@ func decide(link chain.Chain, version hpa.Version, at moment) (hpa.Decision, hpa
 	status, ready := replicasAtSync(link)
 	in := hpa.FromObject(link.HPA, status, ready, version, at.time)
 	in.Slack = at.slack
+	if atRest(link) {
+		in.Pods = link.Pods
+	}
 	in.Rescales = in.KnownRescales(sizeEvents(link.Events), observed)
 	return hpa.Decide(in), observed
 }
@@ -114,8 +117,7 @@ func replicasAtSync(link chain.Chain) (status, ready hpa.Range) {
 		return hpa.Exactly(spec), hpa.Range{High: spec}
 	}
 	status = hpa.Range{Low: min(spec, link.Workload.Status), High: max(spec, link.Workload.Status)}
-	atRest := link.Workload.Spec == spec && link.Workload.Status == spec
-	switch {
+	switch atRest := atRest(link); {
 	case link.Pods != nil && atRest:
 		ready = hpa.Exactly(chain.Ready(link.Pods))
 	case atRest && link.Workload.Ready != nil && *link.Workload.Ready == spec:
@@ -124,6 +126,12 @@ func replicasAtSync(link chain.Chain) (status, ready hpa.Range) {
 		ready = hpa.Range{High: status.High}
 	}
 	return status, ready
+}
+
+// atRest says that the workload is as the sync saw it.
+func atRest(link chain.Chain) bool {
+	spec := link.HPA.Status.CurrentReplicas
+	return link.Workload != nil && link.Workload.Spec == spec && link.Workload.Status == spec
 }
 
 // sizeEvents reads the HPA's rescales from its events; nil stays nil: unknown.

@@ -16,6 +16,10 @@ func triggersOf(link chain.Chain, decision hpa.Decision, check hpa.Check) []reco
 	for i, proposal := range decision.Proposals {
 		trigger := triggerOf(proposal)
 		trigger.Winner = i == check.Winner
+		if trigger.Winner && !proposal.Count.Exact() {
+			// The winner's proposal is the raw size, which the conditions bound.
+			trigger.Proposes = optionalRange(check.Raw)
+		}
 		identify(&trigger, link.ScaledObject, proposal.Metric)
 		triggers = append(triggers, trigger)
 	}
@@ -36,7 +40,7 @@ func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
 		AddsAt:      units(proposal.Edges.Add),
 		RemovesAt:   units(proposal.Edges.Remove),
 		Reason:      string(proposal.Reason),
-		Failure:     metric.Seen.Reason,
+		Failure:     proposal.Failure,
 	}
 	if metric.Target == hpa.Utilization {
 		trigger.Target = float64(metric.TargetMilli)
@@ -49,9 +53,7 @@ func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
 		ratio := proposal.Ratio
 		trigger.Ratio = &ratio
 	}
-	if proposal.TotalHigh != nil {
-		trigger.Proposes = optionalRange(proposal.Count)
-	}
+	trigger.Proposes = optionalRange(proposal.Count)
 	return trigger
 }
 

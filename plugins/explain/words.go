@@ -85,6 +85,13 @@ func exact(r *record.CountRange) (int32, bool) {
 	return r.Low, true
 }
 
+func ratioText(t record.ScalingTrigger) string {
+	if t.Ratio == nil {
+		return "?"
+	}
+	return fmt.Sprintf("%.2f", *t.Ratio)
+}
+
 // whyText says how a proposal came about, and what would change it.
 func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) string {
 	switch hpa.ProposalReason(t.Reason) {
@@ -93,7 +100,13 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 	case hpa.NotSeen:
 		return "no value was seen"
 	case hpa.NotModelled:
-		return "not modelled: it depends on samples of each pod"
+		return "not modelled: no API server accepts such a target"
+	case hpa.PodsUnknown:
+		return fmt.Sprintf("ratio %s of pods that are not known", ratioText(t))
+	case hpa.PodsUncertain:
+		return fmt.Sprintf("ratio %s; the status does not tell which pods had a sample", ratioText(t))
+	case hpa.HeldByPods:
+		return fmt.Sprintf("ratio %s; held: pods without a sample may use the rest", ratioText(t))
 	case hpa.NoReplicas:
 		return "there is no replica to take an average of"
 	case hpa.WithinTolerance:
@@ -109,6 +122,9 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 			ratio = *t.Ratio
 		}
 		return fmt.Sprintf("ratio %.2f is within the %s%% tolerance%s", ratio, number(tolerance*100), edgeText(t))
+	}
+	if t.MetricType != string(hpa.External) && t.MetricType != string(hpa.Object) {
+		return fmt.Sprintf("ceil(%s x pods with a sample)%s", ratioText(t), edgeText(t))
 	}
 	if t.TargetType == string(hpa.Value) {
 		pods := "ready pods"

@@ -1,5 +1,7 @@
 package hpa
 
+import "slices"
+
 // Disagreement is one point in which the model and the controller's status do
 // not say the same: a defect of one of them, or a sign that something else
 // changed the objects meanwhile.
@@ -50,7 +52,7 @@ func Compare(d Decision, o Observed) Check {
 	}
 	stopped := d.Path == ByMetrics && (c.Blocking == AllFailed || c.Blocking == DownBlocked)
 	switch {
-	case stopped && o.ActiveTrue:
+	case stopped && (o.ActiveTrue || (d.Active != "" && string(d.Active) != o.Active)):
 		c.add("scaling_active", string(d.Active), o.Active)
 	case stopped:
 		// Nothing was computed; desiredReplicas is left from an earlier sync.
@@ -70,11 +72,13 @@ func Compare(d Decision, o Observed) Check {
 }
 
 func (c *Check) conditions(d Decision, o Observed) {
-	if winner := o.Winner(d.Input.Metrics); winner != NoWinner {
-		if d.Winner != NoWinner && d.Winner != winner {
-			c.add("winner", d.Input.Metrics[d.Winner].Name, d.Input.Metrics[winner].Name)
+	if named := o.winners(d.Input.Metrics); len(named) > 0 {
+		if d.Winner != NoWinner && !slices.Contains(named, d.Winner) {
+			c.add("winner", d.Input.Metrics[d.Winner].Name, d.Input.Metrics[named[0]].Name)
 		}
-		c.Winner = winner
+		if d.Winner == NoWinner || !slices.Contains(named, d.Winner) {
+			c.Winner = o.Winner(d.Input.Metrics)
+		}
 	}
 	// A rescale writes SucceededRescale over what stabilization said.
 	able := AbleReason(o.Able)

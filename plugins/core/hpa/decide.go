@@ -20,6 +20,10 @@ type ActiveReason string
 const (
 	ValidMetricFound ActiveReason = "ValidMetricFound"
 	ScalingDisabled  ActiveReason = "ScalingDisabled"
+	// InvalidSelector: the scale has no selector, or one that cannot be read.
+	InvalidSelector ActiveReason = "InvalidSelector"
+	// AmbiguousSelector: some pod belongs to another HPA too.
+	AmbiguousSelector ActiveReason = "AmbiguousSelector"
 )
 
 // Decision is one sync of the controller, step by step.
@@ -98,6 +102,12 @@ func (d *Decision) byMetrics() {
 	spec := in.Replicas.Spec
 	d.Path = ByMetrics
 	d.Raw, d.Winner, d.Blocking = combine(d.Proposals, spec)
+	if in.Unselectable != "" {
+		// No metric is even asked for.
+		d.Raw, d.Winner, d.Blocking = AnyCount(), NoWinner, AllFailed
+		d.Desired, d.Active = Exactly(spec), in.Unselectable
+		return
+	}
 	if d.Blocking == AllFailed || d.Blocking == DownBlocked {
 		d.Desired = Exactly(spec)
 		d.Active = d.firstFailure()
@@ -122,7 +132,7 @@ func (d *Decision) byMetrics() {
 func (d *Decision) firstFailure() ActiveReason {
 	for _, p := range d.Proposals {
 		if p.Reason == MetricFailed {
-			return ActiveReason(p.Metric.Seen.Reason)
+			return ActiveReason(p.Failure)
 		}
 	}
 	return ""

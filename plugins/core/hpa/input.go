@@ -1,6 +1,10 @@
 package hpa
 
-import "time"
+import (
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
 
 // Controller flags as they are unless set; the API does not show them.
 const (
@@ -21,6 +25,12 @@ type Input struct {
 	Replicas Replicas
 	Min, Max int32
 	Metrics  []Metric
+	// Pods are those that the scale's selector matches; nil where they are
+	// unknown. Their names are unique.
+	Pods []corev1.Pod
+	// Unselectable is InvalidSelector or AmbiguousSelector where the controller
+	// cannot tell the pods; "" where it can.
+	Unselectable ActiveReason
 	// Behavior is nil where spec.behavior is not set; the controller then takes
 	// an older path with other rules.
 	Behavior *Behavior
@@ -53,6 +63,11 @@ type Flags struct {
 	ConfigurableTolerance *bool
 	// ScaleToZero is the gate HPAScaleToZero.
 	ScaleToZero *bool
+	// CPUInitialization and ReadinessDelay are how long the CPU usage of a new
+	// pod does not count.
+	CPUInitialization, ReadinessDelay *time.Duration
+	// PodLevelResources is the gate of that name.
+	PodLevelResources *bool
 }
 
 func (f Flags) tolerance() float64 {
@@ -122,11 +137,18 @@ type Observation struct {
 	State State
 	// Total is the sum over the returned items, where it is known exactly.
 	Total *int64
-	// Average is the per-replica average as the HPA's status shows it: rounded
-	// up, so the total lies in (status*(Average-1), status*Average].
+	// Average is the average as the HPA's status shows it. Of External and
+	// Object metrics it is rounded up, so the total lies in
+	// (status*(Average-1), status*Average]. Of metrics of pods it is truncated,
+	// and made before pods without a sample were filled in.
 	Average *int64
-	// Utilization is the percentage that the HPA's status shows.
+	// Utilization is the percentage that the HPA's status shows, truncated.
 	Utilization *int32
+	// Samples are those of a metric of pods, by name; nil where only the
+	// average is known.
+	Samples map[string]Sample
+	// Complete says that every pod that ran had a sample.
+	Complete bool
 	// Reason is the controller's reason where the metric failed.
 	Reason string
 }

@@ -23,7 +23,11 @@ func FromObject(object *autoscalingv2.HorizontalPodAutoscaler, status, ready Ran
 		in.Min = *object.Spec.MinReplicas
 	}
 	observed := ObservedIn(object)
-	in.ScaledToZero = observed.ScaledToZero
+	// A rescale from zero has cleared the condition that the sync still saw.
+	in.ScaledToZero = observed.ScaledToZero || (observed.Current == 0 && observed.Able == string(SucceededRescale))
+	if reason := ActiveReason(observed.Active); reason == InvalidSelector || reason == AmbiguousSelector {
+		in.Unselectable = reason
+	}
 	for i, spec := range object.Spec.Metrics {
 		metric := metricOf(spec)
 		var slot *autoscalingv2.MetricStatus
@@ -58,6 +62,10 @@ func metricOf(spec autoscalingv2.MetricSpec) Metric {
 	case spec.ContainerResource != nil:
 		metric.Name, target = string(spec.ContainerResource.Name), spec.ContainerResource.Target
 		metric.Container = spec.ContainerResource.Container
+	}
+	// Of a resource too, an average value goes before a utilization.
+	if (spec.Resource != nil || spec.ContainerResource != nil) && target.AverageValue != nil {
+		target.Type = autoscalingv2.AverageValueMetricType
 	}
 	metric.Target = TargetType(target.Type)
 	switch {

@@ -77,45 +77,55 @@ func (o Observed) Failing() bool {
 }
 
 // Winner returns the index of the metric that ValidMetricFound names, the only
-// trace of the winner that the controller leaves.
+// trace of the winner that the controller leaves. It is NoWinner where several
+// metrics have the name.
 func (o Observed) Winner(metrics []Metric) int {
-	if o.Active != string(ValidMetricFound) {
-		return NoWinner
+	if named := o.winners(metrics); len(named) == 1 {
+		return named[0]
 	}
-	_, named, found := strings.Cut(o.ActiveMessage, "calculate a replica count from ")
-	if !found {
-		return NoWinner
-	}
-	winner := NoWinner
-	for i, metric := range metrics {
-		if strings.HasPrefix(named, metric.Named()) {
-			if winner != NoWinner {
-				// Two metrics have the same text: container resources do.
-				return NoWinner
-			}
-			winner = i
-		}
-	}
-	return winner
+	return NoWinner
 }
 
-// Named is how the controller names the metric in its messages, up to the
-// selector. An Object metric with an average is named as an external one up
-// to 1.37.
-func (m Metric) Named() string {
-	switch m.Type {
-	case External:
-		return "external metric " + m.Name + "("
-	case Object:
-		if m.Target == AverageValue {
-			return "external metric " + m.Name + "("
-		}
-		kind, _, _ := strings.Cut(m.Object, "/")
-		return kind + " metric " + m.Name
-	case Pods:
-		return "pods metric " + m.Name
-	case ContainerResource:
-		return m.Name + " container resource"
+// winners returns all metrics that the condition may mean: two container
+// resources have the same text.
+func (o Observed) winners(metrics []Metric) []int {
+	if o.Active != string(ValidMetricFound) {
+		return nil
 	}
-	return m.Name + " resource"
+	_, text, found := strings.Cut(o.ActiveMessage, "calculate a replica count from ")
+	if !found {
+		return nil
+	}
+	var named []int
+	for i, metric := range metrics {
+		if metric.isNamed(text) {
+			named = append(named, i)
+		}
+	}
+	return named
+}
+
+// isNamed says whether the controller calls the metric so. A selector follows
+// the name of an external metric; an Object metric with an average is named
+// like one up to 1.37.
+func (m Metric) isNamed(text string) bool {
+	external := strings.HasPrefix(text, "external metric "+m.Name+"(")
+	kind, _, _ := strings.Cut(m.Object, "/")
+	object := kind + " metric " + m.Name
+	percent := " utilization (percentage of request)"
+	switch {
+	case m.Type == External:
+		return external
+	case m.Type == Object && m.Target == AverageValue:
+		return external || text == object || strings.HasPrefix(text, object+"(")
+	case m.Type == Object:
+		return text == object
+	case m.Type == Pods:
+		return text == "pods metric "+m.Name
+	case m.Target != Utilization:
+		return text == m.Name+" resource"
+	case m.Type == ContainerResource:
+		return text == m.Name+" container resource"+percent
+	}
+	return text == m.Name+" resource"+percent
 }

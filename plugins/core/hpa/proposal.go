@@ -19,8 +19,15 @@ const (
 	MetricFailed ProposalReason = "MetricFailed"
 	// NotSeen: nothing says what the controller saw.
 	NotSeen ProposalReason = "NotSeen"
-	// NotModelled: the proposal depends on samples per pod, which the HPA's
-	// status does not show.
+	// HeldByPods: without the pods that have no sample the size would change;
+	// with what these are taken to use it does not.
+	HeldByPods ProposalReason = "HeldByPods"
+	// PodsUncertain: the status does not show how many pods had a sample, and
+	// that decides.
+	PodsUncertain ProposalReason = "PodsUncertain"
+	// PodsUnknown: the pods that the sync saw are not known.
+	PodsUnknown ProposalReason = "PodsUnknown"
+	// NotModelled: no API server accepts such a metric.
 	NotModelled ProposalReason = "NotModelled"
 )
 
@@ -33,6 +40,15 @@ type Proposal struct {
 	TotalLow, TotalHigh *int64
 	// Ratio is value over target; NaN where unknown.
 	Ratio float64
+	// Filled is the ratio with the pods without samples filled in; nil where
+	// that was not needed, or is not known.
+	Filled *float64
+	// Groups are the pods behind the average of a metric of pods; nil where
+	// they were not needed, or are not known.
+	Groups *Groups
+	// Failure is the controller's reason where the metric failed, Detail what
+	// was wrong where that is known.
+	Failure, Detail string
 	// Edges are the totals at which this metric would change the size.
 	Edges Edges
 }
@@ -41,26 +57,33 @@ func (in Input) propose(metric Metric) Proposal {
 	p := Proposal{Metric: metric, Count: AnyCount(), Ratio: math.NaN()}
 	switch metric.Seen.State {
 	case Failed:
-		p.Reason = MetricFailed
+		p.Reason, p.Failure = MetricFailed, metric.Seen.Reason
 		return p
 	case Seen:
 	default:
 		p.Reason = NotSeen
 		return p
 	}
-	if (metric.Type != External && metric.Type != Object) || metric.TargetMilli <= 0 {
+	whole := metric.Type == External || metric.Type == Object
+	switch {
+	case metric.TargetMilli <= 0:
 		p.Reason = NotModelled
-		return p
-	}
-	switch metric.Target {
-	case AverageValue:
+	case whole && metric.Target == AverageValue:
 		in.proposePerReplica(&p)
-	case Value:
+	case whole && metric.Target == Value:
 		in.proposeWhole(&p)
+	case !whole && (metric.Target == AverageValue || metric.Target == Utilization):
+		in.perPod(&p)
 	default:
 		p.Reason = NotModelled
 	}
 	return p
+}
+
+// fail notes that the controller could not compute the metric.
+func (p *Proposal) fail(detail string) {
+	p.Count, p.Reason, p.Detail = AnyCount(), MetricFailed, detail
+	p.Failure = "FailedGet" + string(p.Metric.Type) + "Metric"
 }
 
 func (in Input) proposePerReplica(p *Proposal) {
@@ -90,6 +113,10 @@ func (in Input) proposeWhole(p *Proposal) {
 		return
 	}
 	total, ready := *p.Metric.Seen.Total, in.Replicas.Ready
+	if in.Pods != nil && len(in.Pods) == 0 && in.Replicas.Spec != 0 && !in.tolerances().within(float64(total)/float64(p.Metric.TargetMilli)) {
+		p.fail("the selector matches no pod")
+		return
+	}
 	first, _ := in.whole(total, p.Metric.TargetMilli, ready.Low)
 	last, ratio := in.whole(total, p.Metric.TargetMilli, ready.High)
 	p.Count, p.Ratio, p.TotalLow, p.TotalHigh = span(first, last), ratio, &total, &total
