@@ -10,8 +10,10 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	_ "k8s.io/client-go/plugin/pkg/client/auth"
+	"k8s.io/klog/v2"
 
 	"github.com/kubectl-inference/kubectl-inference/plugins/root"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
@@ -26,6 +28,8 @@ func main() {
 	if strings.HasPrefix(filepath.Base(os.Args[0]), "kubectl_complete-") {
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)
 	}
+	// What client-go logs by itself is said by our own errors, in one line.
+	klog.SetLogger(logr.Discard())
 	streams := term.New(os.Stdin, os.Stdout, os.Stderr, os.Environ())
 	code := root.Execute(ctx, args, streams, version)
 	stop()

@@ -2,9 +2,6 @@ package bench
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -20,30 +17,8 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares text with testdata/NAME, or writes it with -update.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 // result is what one command line did.
 type result struct {
@@ -85,7 +60,7 @@ func TestDryRun(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			golden(t, name, got.stdout)
+			golden.Compare(t, name, got.stdout)
 		})
 	}
 }
@@ -246,7 +221,7 @@ func TestRender(t *testing.T) {
 	if _, err := streams.Out.Write(text.Bytes()); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "report.txt", plain.String())
+	golden.Compare(t, "report.txt", plain.String())
 }
 
 func TestSeconds(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
 
 // command runs `inference sync-model ARGS` and returns what it wrote.
@@ -153,7 +154,7 @@ func TestRunList(t *testing.T) {
 	if err := list.table(true).Write(&text, ""); err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "list.txt", text.String())
+	golden.Compare(t, "list.txt", text.String())
 }
 
 func TestFlags(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
 
 func exampleSpec() Spec {
@@ -39,7 +40,7 @@ func TestJob(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, string(data))
+			golden.Compare(t, name, string(data))
 		})
 	}
 }

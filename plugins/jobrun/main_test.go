@@ -2,9 +2,7 @@ package jobrun
 
 import (
 	"bytes"
-	"flag"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -20,30 +18,7 @@ import (
 
 var cluster apiserver.Shared
 
-var update = flag.Bool("update", false, "rewrite the golden files")
-
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
-
-// golden compares text with testdata/NAME, or writes it with -update.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 // realJobs is the edge to a real API server, in a namespace of the test's own.
 func realJobs(t *testing.T) (Jobs, string) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
 
 func step(i int, message string, done, total float64) record.Event {
@@ -58,7 +59,7 @@ func TestView(t *testing.T) {
 			}
 			view.live = test.live
 			story(view)
-			golden(t, name, stderr.String())
+			golden.Compare(t, name, stderr.String())
 		})
 	}
 }

@@ -3,9 +3,7 @@ package syncmodel
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,34 +21,12 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
+	"github.com/kubectl-inference/kubectl-inference/test/golden"
 )
 
 var cluster apiserver.Shared
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// golden compares text with testdata/NAME, or writes it with -update.
-func golden(t *testing.T, name, text string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("%s (-want +got); -update rewrites it:\n%s", path, diff)
-	}
-}
 
 func run(t *testing.T, environ []string, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
@@ -235,7 +211,7 @@ func TestRender(t *testing.T) {
 			if err := o.show(data); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name, out.String())
+			golden.Compare(t, name, out.String())
 		})
 	}
 }
