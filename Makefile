@@ -62,7 +62,10 @@ lab-shell: build ## a shell with kubectl, the plugin and the lab's kubeconfig
 	KUBECONFIG=$$($(LAB) kubeconfig) KUBECTL_INFERENCE_IMAGE=lab.test/inference-job:dev PATH="$(CURDIR)/bin:$(LAB_DIR)/bin:$$PATH" bash
 
 .PHONY: lab-test
-lab-test: build ## the stories on the real cluster
+lab-test: build ## the lab itself, and the stories on the real cluster
+ifndef LAB_KUBECONFIG
+	cd test/lab && LAB=1 go test -count=1 -timeout 60m -v ./cluster
+endif
 	cd test/lab && LAB_STORIES=1 go test -count=1 -timeout 40m -v ./stories
 
 .PHONY: demo

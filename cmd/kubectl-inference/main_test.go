@@ -24,8 +24,8 @@ func TestMainProgram(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		"as the plugin":     {"kubectl-inference", []string{"--version"}, 0, "kubectl inference dev\n", ""},
-		"bad input":         {"kubectl-inference", []string{"nonsense"}, 2, "", "error: run \"nonsense\""},
+		"as the plugin": {"kubectl-inference", []string{"--version"}, 0, "kubectl inference dev\n", ""},
+		"bad input":     {"kubectl-inference", []string{"nonsense"}, 2, "", "error: run \"nonsense\""},
 		// client-go logs a refused connection by itself: it must not show.
 		"no cluster":        {"kubectl-inference", []string{"bench", "svc/x", "--image", "example.test/job:1", "--server", "http://127.0.0.1:1"}, 6, "", "error: find svc/x in namespace default: no answer from 127.0.0.1:1"},
 		"kubectl completes": {"/some/where/kubectl_complete-inference", []string{"manif"}, 0, "manifests\t", ""},
