@@ -64,9 +64,10 @@ lab-shell: build ## a shell with kubectl, the plugin and the lab's kubeconfig
 .PHONY: lab-test
 lab-test: build ## the lab itself, and the stories on the real cluster
 ifndef LAB_KUBECONFIG
+	$(LAB) build
 	cd test/lab && LAB=1 go test -count=1 -timeout 60m -v ./cluster
 endif
-	cd test/lab && LAB_STORIES=1 go test -count=1 -timeout 40m -v ./stories
+	cd test/lab && LAB_STORIES=1 go test -count=1 -timeout 40m -parallel 1 -v ./stories
 
 .PHONY: demo
 demo: build ## the whole loop, typed before your eyes
