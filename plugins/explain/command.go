@@ -25,7 +25,8 @@ HPA controller wrote.
 
 TARGET is any link of the chain: isvc/NAME (InferenceService), llmisvc/NAME
 (LLMInferenceService), so/NAME (ScaledObject), hpa/NAME, deploy/NAME or another
-scale target. A bare NAME is looked for in that order.
+scale target. A bare NAME is looked for in that order. Without a TARGET every
+workload of the namespace (-A: of all namespaces) gets one line, worst first.
 
 Reading is passive: values are those of the HPA's status, as of its last sync.
 What the controller keeps in its memory is given as bounds, and named.`
@@ -35,6 +36,9 @@ const example = `  # Why are there N replicas right now?
 
   # As data: the size that each trigger asks for
   kubectl inference explain-scaling so/deepseek-r1-14b -o jsonpath='{.chains[0].triggers[*].proposes}'
+
+  # What scales in the whole cluster, the worst first
+  kubectl inference explain-scaling -A
 
   # What if the queue grew to 9, and what if its threshold were 1.5?
   kubectl inference explain-scaling isvc/deepseek-r1-14b --set s0.value=9
@@ -54,6 +58,7 @@ type options struct {
 	kubernetes string
 	target     kube.Target
 	namespace  string
+	all        bool
 	sets       []string
 	settings   []setting
 }
@@ -62,7 +67,7 @@ type options struct {
 func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	o := &options{factory: factory, streams: streams, now: time.Now}
 	cmd := &cobra.Command{
-		Use:               "explain-scaling TARGET | -f FILE",
+		Use:               "explain-scaling [TARGET] [-A | -f FILE]",
 		Short:             "Say why a workload has N replicas, and what would change that",
 		Long:              long,
 		Example:           example,
@@ -77,6 +82,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	o.out.AddFlags(cmd)
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files instead of a cluster's; - is standard input")
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
+	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	return cmd
 }
@@ -85,8 +91,13 @@ func (o *options) complete(args []string) (err error) {
 	if err := o.out.Validate(); err != nil {
 		return err
 	}
-	if len(args) == 0 && len(o.files) == 0 {
-		return failure.New(failure.Usage, "`kubectl inference explain-scaling --help` shows examples", "explain scaling: give a TARGET, such as isvc/NAME, or -f FILE")
+	switch {
+	case o.all && len(o.files) > 0:
+		return failure.New(failure.Usage, "leave -A away: a file's objects are all explained", "explain scaling: -A is for a cluster, -f for saved objects")
+	case o.all && len(args) > 0:
+		return failure.New(failure.Usage, "-n chooses the namespace of a TARGET", "explain scaling: give a TARGET or -A, not both")
+	case o.scans(args) && len(o.sets) > 0:
+		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --set is for one TARGET")
 	}
 	if o.kubernetes != "" && len(o.files) == 0 {
 		return failure.New(failure.Usage, "", "read --kubernetes-version: it is for saved objects (-f); a cluster says its own")
@@ -109,7 +120,13 @@ func (o *options) complete(args []string) (err error) {
 	return err
 }
 
+// scans says whether there is no target: then everything is looked at.
+func (o *options) scans(args []string) bool { return len(args) == 0 && len(o.files) == 0 }
+
 func (o *options) run(ctx context.Context) error {
+	if o.target.Name == "" && len(o.files) == 0 {
+		return o.runScan(ctx)
+	}
 	in, err := o.fetch(ctx)
 	if err != nil {
 		return err
@@ -120,6 +137,25 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document) })
+}
+
+func (o *options) runScan(ctx context.Context) error {
+	namespace := o.namespace
+	if o.all {
+		namespace = ""
+	}
+	fetched, err := o.factory.FetchAllChains(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	document := scan(inputs{
+		namespace:  namespace,
+		chains:     fetched.Chains,
+		kubernetes: fetched.KubernetesVersion,
+		unread:     fetched.Unread,
+		at:         readNow(o.now()),
+	})
+	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return renderScan(w, document, o.streams.Width()) })
 }
 
 func (o *options) fetch(ctx context.Context) (inputs, error) {

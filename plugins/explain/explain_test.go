@@ -117,7 +117,9 @@ func TestBadInput(t *testing.T) {
 		kind  failure.Kind
 		text  string
 	}{
-		"nothing":            {"", nil, failure.Usage, "give a TARGET"},
+		"target and -A":      {"", []string{"isvc/x", "-A"}, failure.Usage, "not both"},
+		"files and -A":       {"", []string{"-f", "-", "-A"}, failure.Usage, "-A is for a cluster"},
+		"set in a scan":      {"", []string{"--set", "max=3"}, failure.Usage, "for one TARGET"},
 		"no target":          {"", []string{"a/b/c"}, failure.Usage, "not TYPE/NAME"},
 		"no file":            {"", []string{"-f", "testdata/none.yaml"}, failure.Usage, "no such file"},
 		"no yaml":            {"{{{", []string{"-f", "-"}, failure.Usage, "document 1"},

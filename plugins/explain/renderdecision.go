@@ -102,6 +102,9 @@ func byMetrics(c record.ScalingChain) (string, []string) {
 	case known && goal == desired:
 		return fmt.Sprintf("%d -> %d%s", d.From, desired, clamped), steps
 	}
+	if known && goal == d.From {
+		return fmt.Sprintf("%d -> %d: a proposal of the window's, not of now", d.From, desired), steps
+	}
 	return fmt.Sprintf("%d -> %s, now %d%s", d.From, wanted, desired, clamped), steps
 }
 

@@ -19,9 +19,9 @@ func podsOf(pods []corev1.Pod, selector string) []corev1.Pod {
 		wanted[key] = value
 	}
 	matched := []corev1.Pod{}
-	for _, pod := range pods {
-		if hasAll(pod.Labels, wanted) {
-			matched = append(matched, pod)
+	for i := range pods {
+		if hasAll(pods[i].Labels, wanted) {
+			matched = append(matched, pods[i])
 		}
 	}
 	return matched

@@ -1,0 +1,66 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/output"
+	"github.com/kubectl-inference/kubectl-inference/plugins/term"
+)
+
+// renderScan writes one line a workload. width is that of the terminal, 0 for
+// lines of any length.
+func renderScan(w io.Writer, s record.ScalingScan, width int) error {
+	table := output.Table{Header: []string{"", "TARGET", "REPLICAS", "DECISION"}}
+	if s.Namespace == "" {
+		table.Header = []string{"", "NAMESPACE", "TARGET", "REPLICAS", "DECISION"}
+	}
+	for _, item := range s.Items {
+		target := item.Target
+		if item.Chain.Role != "" {
+			target += " " + item.Chain.Role
+		}
+		row := []string{markOf(item.Severity), output.Cell(target), countText(item.Chain.Replicas.Spec) + " of " + boundsText(item.Chain.Replicas), output.Cell(item.Summary)}
+		if s.Namespace == "" {
+			row = append([]string{row[0], output.Cell(item.Namespace)}, row[1:]...)
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	if len(table.Rows) == 0 {
+		table.Header = nil
+		where := "in any namespace"
+		if s.Namespace != "" {
+			where = "in " + s.Namespace
+		}
+		if _, err := fmt.Fprintf(w, "Nothing scales anything %s: no HPA and no ScaledObject.\n", where); err != nil {
+			return err
+		}
+	}
+	fitLast(&table, width)
+	if err := table.Write(w, ""); err != nil {
+		return err
+	}
+	for i, unread := range s.Unread {
+		if i == 0 {
+			fmt.Fprint(w, "\nNOT READ\n")
+		}
+		if _, err := fmt.Fprintf(w, "  %s\n", failure.Clean(unread.Message)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func markOf(severity string) string {
+	switch severity {
+	case record.SeverityError:
+		return term.Bad(severity)
+	case record.SeverityWarning:
+		return term.Caution(severity)
+	case record.SeverityInfo:
+		return term.Faint(severity)
+	}
+	return term.Good("ok")
+}
