@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
@@ -58,7 +59,7 @@ type options struct {
 	kubernetes string
 	target     kube.Target
 	namespace  string
-	all        bool
+	all, watch bool
 	sets       []string
 	settings   []setting
 }
@@ -83,6 +84,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files instead of a cluster's; - is standard input")
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	return cmd
 }
@@ -96,6 +98,8 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "leave -A away: a file's objects are all explained", "explain scaling: -A is for a cluster, -f for saved objects")
 	case o.all && len(args) > 0:
 		return failure.New(failure.Usage, "-n chooses the namespace of a TARGET", "explain scaling: give a TARGET or -A, not both")
+	case o.watch && (len(args) == 0 || len(o.files) > 0):
+		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
 	case o.scans(args) && len(o.sets) > 0:
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --set is for one TARGET")
 	}
@@ -127,16 +131,25 @@ func (o *options) run(ctx context.Context) error {
 	if o.target.Name == "" && len(o.files) == 0 {
 		return o.runScan(ctx)
 	}
+	if o.watch {
+		return o.runWatch(ctx)
+	}
 	in, err := o.fetch(ctx)
 	if err != nil {
 		return err
 	}
-	in.settings = o.settings
-	document := explain(in)
-	if err := addWhatIf(&document, in); err != nil {
+	document, err := o.explained(ctx, in)
+	if err != nil {
 		return err
 	}
-	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document) })
+	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document, o.streams.Width()) })
+}
+
+// explained is the document of what was read, with what the flags add to it.
+func (o *options) explained(_ context.Context, in inputs) (record.ScalingExplanation, error) {
+	in.settings = o.settings
+	document := explain(in)
+	return document, addWhatIf(&document, in)
 }
 
 func (o *options) runScan(ctx context.Context) error {
@@ -162,12 +175,17 @@ func (o *options) fetch(ctx context.Context) (inputs, error) {
 	if len(o.files) > 0 {
 		return o.fetchFiles()
 	}
+	in, err := o.fetchCluster(ctx)
+	for _, unread := range in.unread {
+		o.streams.Warn("%s", unread.Message)
+	}
+	return in, err
+}
+
+func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 	fetched, err := o.factory.FetchChains(ctx, o.namespace, o.target)
 	if err != nil {
 		return inputs{}, err
-	}
-	for _, unread := range fetched.Unread {
-		o.streams.Warn("%s", unread.Message)
 	}
 	return inputs{
 		namespace:  o.namespace,

@@ -119,6 +119,8 @@ func TestBadInput(t *testing.T) {
 	}{
 		"target and -A":      {"", []string{"isvc/x", "-A"}, failure.Usage, "not both"},
 		"files and -A":       {"", []string{"-f", "-", "-A"}, failure.Usage, "-A is for a cluster"},
+		"watch in a scan":    {"", []string{"--watch"}, failure.Usage, "--watch is for one TARGET"},
+		"watch of files":     {"", []string{"--watch", "-f", "-"}, failure.Usage, "--watch is for one TARGET"},
 		"set in a scan":      {"", []string{"--set", "max=3"}, failure.Usage, "for one TARGET"},
 		"no target":          {"", []string{"a/b/c"}, failure.Usage, "not TYPE/NAME"},
 		"no file":            {"", []string{"-f", "testdata/none.yaml"}, failure.Usage, "no such file"},

@@ -26,6 +26,27 @@ func fitLast(table *output.Table, width int) {
 	}
 }
 
+// hangLast breaks the last, unstyled column into rows that fit the terminal.
+func hangLast(table *output.Table, width int) {
+	if width <= 0 {
+		return
+	}
+	room := max(width-widthBefore(*table), narrowest)
+	var rows [][]string
+	for _, row := range table.Rows {
+		last := len(row) - 1
+		lines := strings.Split(strings.TrimSuffix(wrap(row[last], room), "\n"), "\n")
+		row[last] = lines[0]
+		rows = append(rows, row)
+		for _, line := range lines[1:] {
+			more := make([]string, len(row))
+			more[last] = strings.TrimPrefix(line, "  ")
+			rows = append(rows, more)
+		}
+	}
+	table.Rows = rows
+}
+
 // widthBefore is the width of all columns but the last.
 func widthBefore(table output.Table) int {
 	rows := append([][]string{table.Header}, table.Rows...)
@@ -59,4 +80,46 @@ func cut(text string, width int) string {
 		short.WriteRune(r)
 	}
 	return short.String() + "..."
+}
+
+// wrap breaks lines that are wider than width between words, and indents what
+// follows below the line's own text.
+func wrap(text string, width int) string {
+	if width <= 0 {
+		return text
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if lipgloss.Width(line) <= width {
+			out.WriteString(line + "\n")
+			continue
+		}
+		indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " "))+2)
+		used := 0
+		for i, word := range strings.Split(line, " ") {
+			size := lipgloss.Width(word)
+			switch {
+			case i == 0:
+			case used+1+size > width && used > len(indent):
+				out.WriteString("\n" + indent)
+				used = len(indent)
+			default:
+				out.WriteString(" ")
+				used++
+			}
+			out.WriteString(word)
+			used += size
+		}
+		out.WriteString("\n")
+	}
+	return out.String()
+}
+
+// cutStyled cuts a styled line to width columns.
+func cutStyled(line string, width int) string {
+	if lipgloss.Width(line) <= width {
+		return line
+	}
+	return lipgloss.NewStyle().MaxWidth(width).Render(line)
 }

@@ -12,14 +12,14 @@ import (
 )
 
 // render writes the explanation for people. Every line is derived from the
-// document.
-func render(w io.Writer, e record.ScalingExplanation) error {
+// document. width is that of the terminal, 0 for lines of any length.
+func render(w io.Writer, e record.ScalingExplanation, width int) error {
 	var text strings.Builder
 	for i, chain := range e.Chains {
 		if i > 0 {
 			text.WriteString("\n")
 		}
-		if err := renderChain(&text, e, chain); err != nil {
+		if err := renderChain(&text, e, chain, width); err != nil {
 			return err
 		}
 	}
@@ -29,11 +29,11 @@ func render(w io.Writer, e record.ScalingExplanation) error {
 			fmt.Fprintf(&text, "  %s\n", failure.Clean(unread.Message))
 		}
 	}
-	_, err := io.WriteString(w, text.String())
+	_, err := io.WriteString(w, wrap(text.String(), width))
 	return err
 }
 
-func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.ScalingChain) error {
+func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.ScalingChain, width int) error {
 	var links []string
 	for _, link := range c.Links {
 		links = append(links, kindText(link.Kind)+" "+failure.Clean(link.Name))
@@ -43,7 +43,7 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 	}
 	fmt.Fprintln(text, strings.Join(links, " > "))
 	fmt.Fprintln(text, sizeLine(e, c))
-	if err := renderTriggers(text, c); err != nil {
+	if err := renderTriggers(text, c, width); err != nil {
 		return err
 	}
 	renderDecision(text, c)
@@ -77,7 +77,7 @@ func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
 	return line
 }
 
-func renderTriggers(text *strings.Builder, c record.ScalingChain) error {
+func renderTriggers(text *strings.Builder, c record.ScalingChain, width int) error {
 	if len(c.Triggers) == 0 {
 		return nil
 	}
@@ -93,7 +93,33 @@ func renderTriggers(text *strings.Builder, c record.ScalingChain) error {
 		})
 	}
 	text.WriteString("\n")
+	if width > 0 && widthBefore(table)+narrowest > width {
+		return renderNarrow(text, table)
+	}
+	hangLast(&table, width)
 	return table.Write(text, "")
+}
+
+// renderNarrow puts the reason of each trigger on lines of its own.
+func renderNarrow(text *strings.Builder, table output.Table) error {
+	last := len(table.Header) - 1
+	var reasons []string
+	for _, row := range table.Rows {
+		reasons = append(reasons, row[last])
+		row[last] = ""
+	}
+	table.Header = append(table.Header[:last:last], "")
+	var lines strings.Builder
+	if err := table.Write(&lines, ""); err != nil {
+		return err
+	}
+	for i, line := range strings.Split(strings.TrimSuffix(lines.String(), "\n"), "\n") {
+		text.WriteString(line + "\n")
+		if i > 0 {
+			text.WriteString("  " + reasons[i-1] + "\n")
+		}
+	}
+	return nil
 }
 
 func renderWarnings(text *strings.Builder, findings []record.Finding) {
