@@ -23,14 +23,27 @@ const NoWinner = -1
 
 // combine takes the largest proposal: the raw size of the sync.
 func combine(proposals []Proposal, spec int32) (raw Range, winner int, blocking Blocking) {
-	failed := 0
+	failed, exact, negative := 0, true, false
 	raw = Range{math.MinInt32, math.MinInt32}
+	lowest := int32(math.MaxInt32)
 	for _, p := range proposals {
 		if p.Reason == MetricFailed {
 			failed++
 			continue
 		}
 		raw = Range{max(raw.Low, p.Count.Low), max(raw.High, p.Count.High)}
+		lowest = min(lowest, p.Count.Low)
+		exact, negative = exact && p.Count.Exact(), negative || p.Count.Low < 0
+	}
+	winner = NoWinner
+	switch {
+	case failed < len(proposals) && exact:
+		raw, winner = takeOver(proposals)
+	case negative:
+		// Which of them counts depends on their order.
+		raw.Low = lowest
+	default:
+		winner = winnerOf(proposals)
 	}
 	switch {
 	case failed == len(proposals):
@@ -38,9 +51,22 @@ func combine(proposals []Proposal, spec int32) (raw Range, winner int, blocking 
 	case failed > 0 && raw.High < spec:
 		return raw, NoWinner, DownBlocked
 	case failed > 0 && raw.Low < spec:
-		return raw, winnerOf(proposals), MaybeBlocked
+		return raw, winner, MaybeBlocked
 	}
-	return raw, winnerOf(proposals), NotBlocked
+	return raw, winner, NotBlocked
+}
+
+// takeOver goes through exact proposals as the controller does: a later one
+// takes over if it is larger, and from a zero always, a negative one too.
+func takeOver(proposals []Proposal) (raw Range, winner int) {
+	size := int32(0)
+	winner = NoWinner
+	for i, p := range proposals {
+		if p.Reason != MetricFailed && (size == 0 || p.Count.Low > size) {
+			size, winner = p.Count.Low, i
+		}
+	}
+	return Exactly(size), winner
 }
 
 // winnerOf is the first metric with the largest proposal. Among proposals of

@@ -102,6 +102,8 @@ func (d *Decision) byMetrics() {
 	spec := in.Replicas.Spec
 	d.Path = ByMetrics
 	d.Raw, d.Winner, d.Blocking = combine(d.Proposals, spec)
+	// What the controller goes on with is never negative.
+	d.Raw = Range{max(d.Raw.Low, 0), max(d.Raw.High, 0)}
 	if in.Unselectable != "" {
 		// No metric is even asked for.
 		d.Raw, d.Winner, d.Blocking = AnyCount(), NoWinner, AllFailed

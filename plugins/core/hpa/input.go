@@ -40,6 +40,10 @@ type Input struct {
 	ScaledToZero bool
 	// History is nil where the controller's memory is unknown.
 	History *History
+	// MemorySince is when the controller became the leader, as its Lease says
+	// (kube-system/kube-controller-manager): it remembers nothing older. Nil
+	// where that is unknown.
+	MemorySince *time.Time
 	// Rescales are the HPA's own size changes; nil where they are unknown.
 	Rescales *Rescales
 }

@@ -113,8 +113,33 @@ func TestKnownRescales(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := at(4)
-			in.Behavior = seeds()
+			in.Behavior, in.MemorySince = seeds(), ptr(start.Add(-time.Hour))
 			if diff := cmp.Diff(test.want, in.KnownRescales(test.events, test.observed)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestForgottenRescales: a controller that took over knows nothing of what the
+// one before it did.
+func TestForgottenRescales(t *testing.T) {
+	last := start.Add(-20 * time.Second)
+	events := []SizeEvent{{Time: last, Count: 1, Size: 4, Reason: "external metric s0-prometheus above target"}}
+	tests := map[string]struct {
+		since *time.Time
+		want  *Rescales
+	}{
+		"not known":          {nil, &Rescales{Up: []Rescale{{last, Range{0, 3}}}}},
+		"remembered":         {ptr(start.Add(-time.Minute)), &Rescales{Up: []Rescale{{last, Range{1, 3}}}}},
+		"forgotten":          {ptr(start.Add(-10 * time.Second)), &Rescales{}},
+		"in the same second": {ptr(last), &Rescales{Up: []Rescale{{last, Range{0, 3}}}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := at(4)
+			in.Behavior, in.MemorySince = seeds(), test.since
+			if diff := cmp.Diff(test.want, in.KnownRescales(events, Observed{LastScale: &last})); diff != "" {
 				t.Error(diff)
 			}
 		})

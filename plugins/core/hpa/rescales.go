@@ -27,7 +27,8 @@ const sameMoment = 2 * time.Second
 //
 // lastScaleTime alone proves that there are none where it is older than the
 // longest policy period. An event gives the new size only: the old one is
-// bounded by the direction and the range.
+// bounded by the direction and the range. Without MemorySince the controller may
+// have forgotten each of them.
 func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 	longest := in.LongestPeriod()
 	recent := func(at time.Time) bool { return in.Now.Sub(at)-in.Slack-time.Second < longest }
@@ -58,6 +59,13 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 		}
 		up := event.isUp()
 		delta := in.deltaOf(event, up)
+		switch since := in.MemorySince; {
+		case since == nil || event.Time.Sub(*since).Abs() <= time.Second:
+			// A controller that took over since then knows nothing of it.
+			delta.Low = 0
+		case event.Time.Before(*since):
+			continue
+		}
 		// A later one of the same direction may have taken its place.
 		if later := lastOf(sorted[i+1:], up); later != nil && later.Time.Sub(event.Time)+time.Second >= in.rules(up).longestPeriod() {
 			delta.Low = 0

@@ -72,7 +72,7 @@ func (in Input) floors(raw Range, upWindow, downWindow time.Duration) (up, down 
 		if upWindow > 0 {
 			up.Low = 0
 		}
-		if downWindow > 0 {
+		if downWindow > 0 || in.Behavior == nil {
 			down.High = math.MaxInt32
 		}
 		return up, down
