@@ -84,6 +84,7 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 	} else {
 		out.Triggers = idleTriggers(link)
 	}
+	out.KEDA = kedaLoopOf(link, at)
 	out.Warnings = append(out.Warnings, lint(link, out)...)
 	return out
 }

@@ -47,6 +47,7 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 		return err
 	}
 	renderDecision(text, c)
+	renderKEDA(text, c)
 	if err := renderWhatIf(text, c); err != nil {
 		return err
 	}

@@ -88,8 +88,10 @@ type ScalingChain struct {
 	// Decision is null where no HPA made one.
 	Decision *ScalingDecision `json:"decision"`
 	// Check is null without a decision.
-	Check    *ControllerCheck `json:"check"`
-	Warnings []Finding        `json:"warnings"`
+	Check *ControllerCheck `json:"check"`
+	// KEDA is what KEDA itself does, null without a ScaledObject.
+	KEDA     *KEDALoop `json:"keda"`
+	Warnings []Finding `json:"warnings"`
 	// WhatIf is null unless changes were asked for.
 	WhatIf *ScalingWhatIf `json:"what_if,omitempty"`
 }
