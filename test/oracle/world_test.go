@@ -4,7 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"maps"
+	"strings"
 	"time"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -18,31 +19,55 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	scalefake "k8s.io/client-go/scale/fake"
 	core "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	_ "k8s.io/kubernetes/pkg/apis/apps/install"
 	_ "k8s.io/kubernetes/pkg/apis/autoscaling/install"
 	_ "k8s.io/kubernetes/pkg/apis/core/install"
 	"k8s.io/kubernetes/pkg/controller/podautoscaler"
 	"k8s.io/kubernetes/pkg/controller/podautoscaler/metrics"
+
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 )
 
 const (
 	namespace  = "default"
+	selector   = "app=x"
 	syncPeriod = 15 * time.Second
-	podCount   = 12
 )
 
-// world is what the controller sees: a scale subresource, pods, and totals of
-// metrics by name. A total that is absent is a metric that fails.
-type world struct {
-	spec, status int32
-	ready        int
-	totals       map[string]int64
-	syncs        []time.Time
-	events       map[string]*corev1.Event
+// flags are the controller's settings, which the model must be told.
+type flags struct {
+	tolerance                             float64
+	downscale, initialization, readyDelay time.Duration
 }
 
-var errNoMetric = errors.New("no such metric here")
+// situation is what the controller sees in a sync.
+type situation struct {
+	spec, status int32
+	selector     string
+	pods         []corev1.Pod
+	// totals and samples are those of the metrics by key; one that is absent
+	// is a metric that fails.
+	totals  map[string]int64
+	samples map[string]metrics.PodMetricsInfo
+	// noScale and noUpdate: the API server refuses.
+	noScale, noUpdate bool
+}
+
+// world is a situation that changes, and what the controller did in it.
+type world struct {
+	situation
+	flags  flags
+	syncs  []time.Time
+	events map[string]*corev1.Event
+	store  cache.Store
+}
+
+var (
+	errNoMetric = errors.New("no such metric here")
+	errRefused  = errors.New("refused")
+)
 
 func (w *world) total(name string) (int64, error) {
 	total, found := w.totals[name]
@@ -52,13 +77,24 @@ func (w *world) total(name string) (int64, error) {
 	return total, nil
 }
 
-func (w *world) GetResourceMetric(context.Context, corev1.ResourceName, string, labels.Selector, string) (metrics.PodMetricsInfo, time.Time, error) {
-	return nil, time.Time{}, errNoMetric
+// sampled hands out a copy: the controller changes what it gets.
+func (w *world) sampled(key string) (metrics.PodMetricsInfo, time.Time, error) {
+	samples := w.samples[key]
+	if len(samples) == 0 {
+		return nil, time.Time{}, errNoMetric
+	}
+	return maps.Clone(samples), time.Now(), nil
 }
 
-func (w *world) GetRawMetric(string, string, labels.Selector, labels.Selector) (metrics.PodMetricsInfo, time.Time, error) {
-	return nil, time.Time{}, errNoMetric
+func (w *world) GetResourceMetric(_ context.Context, name corev1.ResourceName, _ string, _ labels.Selector, container string) (metrics.PodMetricsInfo, time.Time, error) {
+	return w.sampled(sampleKey(string(name), container))
 }
+
+func (w *world) GetRawMetric(name, _ string, _, _ labels.Selector) (metrics.PodMetricsInfo, time.Time, error) {
+	return w.sampled(sampleKey(name, ""))
+}
+
+func sampleKey(name, container string) string { return name + "@" + container }
 
 func (w *world) GetObjectMetric(name, _ string, _ *autoscalingv2.CrossVersionObjectReference, _ labels.Selector) (int64, time.Time, error) {
 	total, err := w.total(name)
@@ -67,21 +103,31 @@ func (w *world) GetObjectMetric(name, _ string, _ *autoscalingv2.CrossVersionObj
 
 func (w *world) GetExternalMetric(name, _ string, _ labels.Selector) ([]int64, time.Time, error) {
 	total, err := w.total(name)
-	return []int64{total}, time.Now(), err
+	// The controller sums what it gets.
+	return []int64{total - total/3, total / 3}, time.Now(), err
 }
 
-// scaleClient answers for the scale subresource and notes each sync.
+// scaleClient answers for the scale subresource and notes each sync. A failed
+// read is repeated within the same one.
 func (w *world) scaleClient() *scalefake.FakeScaleClient {
 	client := &scalefake.FakeScaleClient{}
 	client.AddReactor("get", "*", func(core.Action) (bool, runtime.Object, error) {
-		w.syncs = append(w.syncs, time.Now())
+		if now := time.Now(); len(w.syncs) == 0 || now.Sub(w.syncs[len(w.syncs)-1]) >= time.Second {
+			w.syncs = append(w.syncs, now)
+		}
+		if w.noScale {
+			return true, nil, errRefused
+		}
 		return true, &autoscalingv1.Scale{
 			ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: namespace},
 			Spec:       autoscalingv1.ScaleSpec{Replicas: w.spec},
-			Status:     autoscalingv1.ScaleStatus{Replicas: w.status, Selector: "app=x"},
+			Status:     autoscalingv1.ScaleStatus{Replicas: w.status, Selector: w.selector},
 		}, nil
 	})
 	client.AddReactor("update", "*", func(action core.Action) (bool, runtime.Object, error) {
+		if w.noUpdate {
+			return true, nil, errRefused
+		}
 		scale := action.(core.UpdateAction).GetObject().(*autoscalingv1.Scale)
 		w.spec = scale.Spec.Replicas
 		return true, scale, nil
@@ -89,49 +135,46 @@ func (w *world) scaleClient() *scalefake.FakeScaleClient {
 	return client
 }
 
-// start runs a controller over the world and returns the API that it writes
-// to, and what stops it.
-func (w *world) start(hpa *autoscalingv2.HorizontalPodAutoscaler) (*fake.Clientset, func()) {
-	ctx, cancel := context.WithCancel(context.Background())
+// api is the API server of a trace: it outlives controllers.
+func (w *world) api(object *autoscalingv2.HorizontalPodAutoscaler) *fake.Clientset {
 	// Four fifths of the time of NewClientset go into managed fields.
-	client := fake.NewSimpleClientset(hpa)
+	client := fake.NewSimpleClientset(object)
 	w.recordEvents(client)
-	for i := range podCount {
-		_, _ = client.CoreV1().Pods(namespace).Create(ctx, w.pod(i), metav1.CreateOptions{})
-	}
+	return client
+}
+
+// start runs a controller over the world and returns what stops it.
+func (w *world) start(client *fake.Clientset) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
 	factory := informers.NewSharedInformerFactory(client, 0)
 	controller := podautoscaler.NewHorizontalController(ctx, client.CoreV1(), w.scaleClient(), client.AutoscalingV2(),
 		testrestmapper.TestOnlyStaticRESTMapper(legacyscheme.Scheme), w,
 		factory.Autoscaling().V2().HorizontalPodAutoscalers(), factory.Core().V1().Pods(),
-		syncPeriod, 300*time.Second, 0.1, 300*time.Second, 30*time.Second)
+		syncPeriod, w.flags.downscale, w.flags.tolerance, w.flags.initialization, w.flags.readyDelay)
 	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	w.store = factory.Core().V1().Pods().Informer().GetStore()
+	w.showPods()
 	go controller.Run(ctx, 1)
-	return client, func() {
+	return func() {
 		cancel()
 		factory.Shutdown()
 		time.Sleep(time.Minute)
 	}
 }
 
-func (w *world) pod(i int) *corev1.Pod {
-	status := corev1.ConditionFalse
-	if i < w.ready {
-		status = corev1.ConditionTrue
+// showPods puts the pods where the controller looks them up: an API in between
+// would add time, and no truth.
+func (w *world) showPods() {
+	items := make([]any, len(w.pods))
+	for i := range w.pods {
+		items[i] = &w.pods[i]
 	}
-	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("x-%d", i), Namespace: namespace, Labels: map[string]string{"app": "x"}},
-		Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status}}},
-	}
+	_ = w.store.Replace(items, "")
 }
 
-// setReady makes the first n pods Ready.
-func (w *world) setReady(client *fake.Clientset, n int) {
-	for i := min(n, w.ready); i < max(n, w.ready); i++ {
-		changed := world{ready: n}
-		_, _ = client.CoreV1().Pods(namespace).Update(context.Background(), changed.pod(i), metav1.UpdateOptions{})
-	}
-	w.ready = n
-}
+// combined marks an event that stands for many.
+const combined = "(combined from similar events): "
 
 // recordEvents keeps the events of the HPA by name and text. An event's name
 // holds the nanosecond, and here all events of a sync have the same one: the
@@ -150,10 +193,23 @@ func (w *world) recordEvents(client *fake.Clientset) {
 			return true, nil, err
 		}
 		for key, event := range w.events {
-			if event.Name == patch.GetName() && (change.Message == "" || key == event.Name+change.Message) {
-				event.Count, event.LastTimestamp = change.Count, change.LastTimestamp
+			same := change.Message == "" || key == event.Name+change.Message
+			if strings.HasPrefix(change.Message, combined) {
+				same = strings.HasPrefix(event.Message, combined)
+			}
+			if event.Name != patch.GetName() || !same {
+				continue
+			}
+			event.Count, event.LastTimestamp = change.Count, change.LastTimestamp
+			if change.Message != "" {
+				event.Message = change.Message
 			}
 		}
 		return true, &change, nil
 	})
+}
+
+// modelFlags are the same settings for the model.
+func (f flags) model() hpa.Flags {
+	return hpa.Flags{Tolerance: &f.tolerance, DownscaleWindow: &f.downscale, CPUInitialization: &f.initialization, ReadinessDelay: &f.readyDelay}
 }

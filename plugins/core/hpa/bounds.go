@@ -28,6 +28,11 @@ func (r Range) Intersect(other Range) (both Range, ok bool) {
 	return both, both.Low <= both.High
 }
 
+// or is the smallest Range with both; one whose Low is above its High is empty.
+func (r Range) or(other Range) Range {
+	return Range{min(r.Low, other.Low), max(r.High, other.High)}
+}
+
 // span is the smallest Range with all of counts.
 func span(counts ...int32) Range {
 	r := Range{math.MaxInt32, math.MinInt32}

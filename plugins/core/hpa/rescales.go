@@ -115,10 +115,14 @@ func (in Input) deltaOf(event SizeEvent, up bool) Range {
 	return Range{1, max(1, clamp(int64(in.Max)-int64(event.Size)))}
 }
 
+// combined is how client-go marks one event that stands for all that follow
+// ten of the same reason with different texts within ten minutes.
+const combined = "(combined from similar events): "
+
 // ParseRescale reads the message of an event SuccessfulRescale:
 // "New size: N; reason: R".
 func ParseRescale(message string) (size int32, reason string, ok bool) {
-	text, found := strings.CutPrefix(message, "New size: ")
+	text, found := strings.CutPrefix(strings.TrimPrefix(message, combined), "New size: ")
 	if !found {
 		return 0, "", false
 	}

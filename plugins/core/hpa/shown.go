@@ -83,9 +83,8 @@ func (in Input) crowdOf(metric Metric) (crowd, bool) {
 // bounds goes through all numbers of pods that may have counted, have been
 // unready and have had no sample.
 func (c crowd) bounds(in Input, p *Proposal) (Range, Groups) {
-	count := Range{math.MaxInt32, math.MinInt32}
-	none := count
-	groups := Groups{Counted: none, Unready: none, Missing: none, Ignored: Exactly(int32(c.ignored))}
+	none := Range{math.MaxInt32, math.MinInt32}
+	count, groups := none, Groups{Counted: none, Unready: none, Missing: none, Ignored: Exactly(int32(c.ignored))}
 	candidates := sums(c.running, c.either)
 	doubtful := sums(c.starting, c.either)
 	all := sums(c.running, c.either, c.starting)
@@ -106,10 +105,10 @@ func (c crowd) bounds(in Input, p *Proposal) (Range, Groups) {
 			if !ok {
 				continue
 			}
-			count = span(count.Low, count.High, one.Low, one.High)
-			groups.Counted = span(groups.Counted.Low, groups.Counted.High, int32(counted))
-			groups.Unready = span(groups.Unready.Low, groups.Unready.High, int32(len(c.always)+extra))
-			groups.Missing = span(groups.Missing.Low, groups.Missing.High, int32(absent))
+			count = count.or(one)
+			groups.Counted = groups.Counted.or(Exactly(int32(counted)))
+			groups.Unready = groups.Unready.or(Exactly(int32(len(c.always) + extra)))
+			groups.Missing = groups.Missing.or(Exactly(int32(absent)))
 		}
 	}
 	return count, groups
