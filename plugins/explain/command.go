@@ -60,6 +60,8 @@ type options struct {
 	target     kube.Target
 	namespace  string
 	all, watch bool
+	failOn     string
+	leadTime   time.Duration
 	sets       []string
 	settings   []setting
 }
@@ -85,6 +87,9 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
+	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger reacts slower than this, such as the time that a new replica takes subtracted from what users wait")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	return cmd
 }
@@ -100,6 +105,10 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "-n chooses the namespace of a TARGET", "explain scaling: give a TARGET or -A, not both")
 	case o.watch && (len(args) == 0 || len(o.files) > 0):
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
+	case o.failOn != "" && o.failOn != record.SeverityWarning && o.failOn != record.SeverityError:
+		return failure.New(failure.Usage, "use --fail-on=warning or --fail-on=error", "read --fail-on: %q is no severity", o.failOn)
+	case o.failOn != "" && o.watch:
+		return failure.New(failure.Usage, "leave one away", "explain scaling: --watch does not end, --fail-on is about the end")
 	case o.scans(args) && len(o.sets) > 0:
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --set is for one TARGET")
 	}
@@ -142,13 +151,19 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document, o.streams.Width()) })
+	if err := o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document, o.streams.Width()) }); err != nil {
+		return err
+	}
+	return o.verdict(document.Chains)
 }
 
 // explained is the document of what was read, with what the flags add to it.
 func (o *options) explained(_ context.Context, in inputs) (record.ScalingExplanation, error) {
 	in.settings = o.settings
 	document := explain(in)
+	for i, link := range in.chains {
+		lintLead(link, &document.Chains[i], o.leadTime)
+	}
 	return document, addWhatIf(&document, in)
 }
 
@@ -168,7 +183,14 @@ func (o *options) runScan(ctx context.Context) error {
 		unread:     fetched.Unread,
 		at:         readNow(o.now()),
 	})
-	return o.out.Print(o.streams.Out, document, func(w io.Writer) error { return renderScan(w, document, o.streams.Width()) })
+	if err := o.out.Print(o.streams.Out, document, func(w io.Writer) error { return renderScan(w, document, o.streams.Width()) }); err != nil {
+		return err
+	}
+	var chains []record.ScalingChain
+	for _, item := range document.Items {
+		chains = append(chains, item.Chain)
+	}
+	return o.verdict(chains)
 }
 
 func (o *options) fetch(ctx context.Context) (inputs, error) {

@@ -12,6 +12,8 @@ func stateOf(link chain.Chain) string {
 	switch {
 	case link.ScaledObject != nil && link.ScaledObject.Pause().All:
 		return record.ChainPaused
+	case link.HPA == nil && link.ScaledObject != nil && link.ScaledObject.Status.HPAName == "" && len(link.ScaledObject.Status.Conditions) == 0:
+		return record.ChainNew
 	case link.HPA == nil && link.ScaledObject != nil:
 		return record.ChainNoHPA
 	case link.HPA == nil:

@@ -173,7 +173,9 @@ func (w *world) add(s service) error {
 		}
 	}
 	if s.withoutHPA {
-		return nil
+		created.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "ScaledObjectCheckFailed", "message": "cpu trigger without a target"}}}
+		_, err := sos.UpdateStatus(ctx, created, metav1.UpdateOptions{})
+		return err
 	}
 	return w.addHPA(s, created)
 }

@@ -128,7 +128,10 @@ func renderWarnings(text *strings.Builder, findings []record.Finding) {
 		return
 	}
 	text.WriteString("\nWARNINGS\n")
-	for _, finding := range findings {
+	for i, finding := range findings {
+		if i > 0 && folds(findings[i-1], finding) {
+			continue
+		}
 		mark := term.Caution(finding.Severity)
 		switch finding.Severity {
 		case record.SeverityError:
@@ -136,9 +139,22 @@ func renderWarnings(text *strings.Builder, findings []record.Finding) {
 		case record.SeverityInfo:
 			mark = term.Faint(finding.Severity)
 		}
-		fmt.Fprintf(text, "  %s: %s\n", mark, failure.Clean(finding.Message))
+		fmt.Fprintf(text, "  %s %s: %s\n", mark, finding.ID, failure.Clean(finding.Message))
 		if finding.Fix != "" {
 			fmt.Fprintf(text, "     fix: %s\n", failure.Clean(finding.Fix))
 		}
+		same := 0
+		for i+same+1 < len(findings) && folds(findings[i+same], findings[i+same+1]) {
+			same++
+		}
+		if same > 0 {
+			fmt.Fprintf(text, "     the same for %s\n", plural(int32(same), "more trigger", "more triggers"))
+		}
 	}
+}
+
+// folds says that a finding is the one before it again, for another trigger.
+// Those of a severity that wants action are all written out.
+func folds(before, finding record.Finding) bool {
+	return finding.Severity == record.SeverityInfo && before.Severity == record.SeverityInfo && finding.ID == before.ID
 }

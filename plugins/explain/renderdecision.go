@@ -30,6 +30,8 @@ func headline(c record.ScalingChain) (head string, details []string) {
 		return "none: the ScaledObject is paused", []string{"KEDA has removed the HPA; the size stays until the pause annotation is removed"}
 	case record.ChainStatic:
 		return "none: nothing scales this workload", []string{"no HPA and no ScaledObject has it as its target; its size is what somebody wrote"}
+	case record.ChainNew:
+		return "none: KEDA has not looked at the ScaledObject", []string{"it has no status: it is a manifest, or new"}
 	case record.ChainNoHPA:
 		return "none: the ScaledObject has no HPA", []string{"KEDA could not make one; its conditions and events say why"}
 	case record.ChainNotSynced:

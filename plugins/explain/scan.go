@@ -85,7 +85,7 @@ func judge(c record.ScalingChain) (severity, summary string, rank int) {
 		return record.SeverityWarning, head, 50
 	case found && finding.Severity == record.SeverityWarning:
 		return record.SeverityWarning, finding.Message, 20
-	case c.State == record.ChainPaused, c.State == record.ChainNotSynced:
+	case c.State == record.ChainPaused, c.State == record.ChainNew, c.State == record.ChainNotSynced:
 		return record.SeverityInfo, head, 10
 	case d != nil && hpa.Path(d.Path) == hpa.Disabled:
 		return record.SeverityNone, "0 replicas: idle", 0

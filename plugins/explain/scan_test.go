@@ -75,7 +75,7 @@ func TestScan(t *testing.T) {
 		got = append(got, item.Severity+" "+item.Target+" "+item.Summary)
 	}
 	want := []string{
-		"error so/no-hpa none: the ScaledObject has no HPA",
+		"error so/no-hpa KEDA reports Ready=False (ScaledObjectCheckFailed): cpu trigger without a target",
 		"error so/wrong disagrees with the controller on desired_replicas: 2 to 4 here, 1 there",
 		"warning so/held-at-max stay at 4: the metrics ask for 10, the maximum is 4",
 		"none so/fine stay at 2",

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 )
 
 // ScaledObject is what matters of a keda.sh/v1alpha1 ScaledObject.
@@ -71,7 +73,8 @@ type Advanced struct {
 
 // HPAConfig names the HPA; its behavior is copied to the HPA as it is.
 type HPAConfig struct {
-	Name string `json:"name"`
+	Name     string                                         `json:"name"`
+	Behavior *autoscalingv2.HorizontalPodAutoscalerBehavior `json:"behavior"`
 }
 
 // Modifiers make one metric of all external triggers.

@@ -1,0 +1,175 @@
+package explain
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+)
+
+// manifest is a ScaledObject alone: what CI has.
+func manifest(spec string, triggers ...string) string {
+	return fmt.Sprintf("apiVersion: keda.sh/v1alpha1\nkind: ScaledObject\nmetadata: {name: chat, namespace: models}\nspec:\n  scaleTargetRef: {name: chat-predictor}\n%s  triggers:\n%s\n",
+		spec, strings.Join(triggers, "\n"))
+}
+
+func trigger(query, threshold, more string) string {
+	return fmt.Sprintf("  - {type: prometheus, metadata: {serverAddress: 'http://p:9090', threshold: %q, query: '%s'}%s}", threshold, query, more)
+}
+
+const (
+	queue    = `sum(vllm:num_requests_waiting)`
+	latency  = `histogram_quantile(0.99, sum by (le) (rate(vllm:e2e_request_latency_seconds_bucket[1m])))`
+	decode   = `histogram_quantile(0.99, sum by (le) (rate(vllm:request_inference_time_seconds_bucket[1m])))`
+	ttft     = `histogram_quantile(0.99, sum by (le) (rate(vllm:time_to_first_token_seconds_bucket[1m])))`
+	whole    = ", metricType: Value"
+	fallback = "  fallback: {failureThreshold: 3, replicas: 2}\n"
+	atLeast1 = "  minReplicaCount: 1\n"
+)
+
+// TestLint: each rule fires on one ScaledObject and is silent on one that
+// differs in just what the rule is about.
+func TestLint(t *testing.T) {
+	tests := map[string]struct {
+		severity     string
+		fires, quiet string
+		says         string
+		args         []string
+	}{
+		idNoFallback: {"info", manifest(atLeast1, trigger(queue, "2", "")), manifest(atLeast1+fallback, trigger(queue, "2", "")), "no replica is removed", nil},
+		idFallbackOff: {"error",
+			manifest(atLeast1+fallback+"  advanced: {scalingModifiers: {formula: 'a', target: '0.5'}}\n", trigger(queue, "2", ", name: a")),
+			manifest(atLeast1+fallback+"  advanced: {scalingModifiers: {formula: 'a', target: '5'}}\n", trigger(queue, "2", ", name: a")), "0.5 is none", nil},
+		idFallbackOff + " for cpu": {"warning",
+			manifest(atLeast1+fallback, "  - {type: cpu, metricType: Utilization, metadata: {value: '80'}}"),
+			manifest(atLeast1+fallback, "  - {type: cpu, metricType: Utilization, metadata: {value: '80'}}", trigger(queue, "2", "")), "covers no cpu", nil},
+		// keda#8172, keda#2619
+		idIdleFlaps: {"error",
+			manifest("  minReplicaCount: 2\n  idleReplicaCount: 1\n", trigger(queue, "2", "")),
+			manifest("  minReplicaCount: 2\n  idleReplicaCount: 0\n", trigger(queue, "2", "")), "flaps between 1 and 2", nil},
+		idIdleFlaps + " at the minimum": {"error",
+			manifest("  minReplicaCount: 2\n  idleReplicaCount: 2\n", trigger(queue, "2", "")), manifest("  minReplicaCount: 2\n", trigger(queue, "2", "")), "not below", nil},
+		// keda#804, keda#737
+		idCooldown: {"info", manifest(atLeast1+"  cooldownPeriod: 30\n", trigger(queue, "2", "")), manifest("  cooldownPeriod: 30\n", trigger(queue, "2", "")), "cooldownPeriod 30 has no effect", nil},
+		// keda#6145
+		idActivation: {"info",
+			manifest(atLeast1, strings.Replace(trigger(queue, "2", ""), "threshold:", "activationThreshold: '5', threshold:", 1)),
+			manifest("", strings.Replace(trigger(queue, "2", ""), "threshold:", "activationThreshold: '5', threshold:", 1)), "activationThreshold 5", nil},
+		idEngineAtZero: {"error", manifest("", trigger(queue, "2", "")), manifest("", trigger(queue, "2", ""), trigger("sum(envoy_cluster_upstream_rq_active)", "9", "")), "nothing brings it back", nil},
+		// keda#5755
+		idLatencyAveraged: {"warning", manifest(atLeast1, trigger(latency, "30", "")), manifest(atLeast1, trigger(latency, "30", whole)), "at 3 replicas and 45 it votes for 2", nil},
+		idRatioAveraged: {"warning",
+			manifest(atLeast1, trigger("sum(rate(a[1m])) / sum(rate(b[1m]))", "0.8", "")), manifest(atLeast1, trigger("sum(rate(a[1m])) / sum(rate(b[1m]))", "0.8", whole)), "divides a ratio", nil},
+		// mitodl/ol-infrastructure#5304
+		idAverageAveraged: {"warning",
+			manifest(atLeast1, trigger("sum(a) / scalar(count(up))", "2", "")), manifest(atLeast1, trigger("sum(a)", "2", "")), "at 4 replicas it acts above 8.8, not 2.2", nil},
+		idAverageAveraged + " by avg": {"warning", manifest(atLeast1, trigger("avg(vllm:num_requests_waiting)", "2", "")), manifest(atLeast1, trigger("avg(vllm:num_requests_waiting)", "2", whole)), "once more", nil},
+		// grafana/tempo#7376
+		idRunsAway:  {"warning", manifest(atLeast1, trigger(queue, "2", whole)), manifest(atLeast1, trigger(queue, "2", "")), "up to the maximum 100", nil},
+		idEmptyZero: {"info", manifest(atLeast1+fallback, trigger(queue, "2", "")), manifest(atLeast1+fallback, strings.Replace(trigger(queue, "2", ""), "threshold:", "ignoreNullValues: 'false', threshold:", 1)), "does not act on that", nil},
+		idUnreachable: {"error",
+			manifest(atLeast1, trigger("sum(vllm:kv_cache_usage_perc)", "0.95", "")), manifest(atLeast1, trigger("sum(vllm:kv_cache_usage_perc)", "0.9", "")), "0.95 x 1.1 = 1.045", nil},
+		idUnreachable + " in percent": {"error",
+			manifest(atLeast1, trigger("avg(DCGM_FI_DEV_GPU_UTIL)", "95", whole)), manifest(atLeast1, trigger("avg(DCGM_FI_DEV_GPU_UTIL)", "85", whole)), "100 at most", nil},
+		idKVEdges: {"info", manifest(atLeast1, trigger("sum(vllm:kv_cache_usage_perc)", "0.75", "")), manifest(atLeast1, trigger(queue, "0.75", "")), "above 0.825 with 1, 1.65 with 2, 2.475 with 3", nil},
+		idSeveralSeries: {"warning",
+			manifest(atLeast1, trigger("vllm:num_requests_waiting", "2", "")), manifest(atLeast1, trigger(queue, "2", "")), "returned multiple elements", nil},
+		idPodPattern: {"info",
+			manifest(atLeast1, trigger(`sum(vllm:num_requests_waiting{pod=~"chat-predictor-.*"})`, "2", "")),
+			manifest(atLeast1, trigger(`sum(vllm:num_requests_waiting{pod=~"chat-predictor-[a-z0-9]+-[a-z0-9]{5}"})`, "2", "")), "chat-predictor-prefill-", nil},
+		idCoarseBucket:                    {"info", manifest(atLeast1, trigger(ttft, "2", whole)), manifest(atLeast1, trigger(ttft, "2.5", whole)), "between the buckets 1 and 2.5", nil},
+		idNoQueueTime:                     {"warning", manifest(atLeast1, trigger(decode, "30", whole)), manifest(atLeast1, trigger(latency, "30", whole)), "a queue of any length", nil},
+		idNoQueueTime + " beside a queue": {"info", manifest(atLeast1, trigger(decode, "30", whole), trigger(queue, "2", "")), manifest(atLeast1, trigger(latency, "30", whole)), "a queue of any length", nil},
+		idSlow: {"warning",
+			manifest(atLeast1+"  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {stabilizationWindowSeconds: 60}}}}\n", trigger(latency, "30", whole)),
+			manifest(atLeast1, trigger(queue, "2", "")), "1m stabilization + 1m query + 15s scrape + 15s sync", []string{"--lead-time=60s"}},
+		idSlow + " without a lead time": {"info",
+			manifest(atLeast1+"  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {stabilizationWindowSeconds: 120}}}}\n", trigger(queue, "2", "")),
+			manifest(atLeast1, trigger(queue, "2", "")), "2m stabilization", nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			id, _, _ := strings.Cut(name, " ")
+			fired := findingsIn(t, test.fires, test.args...)
+			at := slices.IndexFunc(fired, func(f record.Finding) bool { return f.ID == id })
+			if at < 0 {
+				t.Fatalf("silent: %+v", fired)
+			}
+			if f := fired[at]; f.Severity != test.severity || !strings.Contains(f.Message, test.says) || f.Fix == "" {
+				t.Errorf("got %+v", f)
+			}
+			for _, f := range findingsIn(t, test.quiet, test.args...) {
+				if f.ID == id {
+					t.Errorf("fires: %+v", f)
+				}
+			}
+		})
+	}
+}
+
+func findingsIn(t *testing.T, yaml string, args ...string) []record.Finding {
+	t.Helper()
+	stdout, _, err := run(t, yaml, append([]string{"-f", "-", "-o", "json"}, args...)...)
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, yaml)
+	}
+	var document record.ScalingExplanation
+	if err := json.Unmarshal([]byte(stdout), &document); err != nil {
+		t.Fatal(err)
+	}
+	if document.Chains[0].State != record.ChainNew {
+		t.Errorf("state %s", document.Chains[0].State)
+	}
+	return document.Chains[0].Warnings
+}
+
+// TestLintLive: rules that need what a controller wrote.
+func TestLintLive(t *testing.T) {
+	ids := func(file string) []string {
+		var ids []string
+		for _, f := range document(t, "-f", file).Chains[0].Warnings {
+			ids = append(ids, f.ID)
+		}
+		return ids
+	}
+	if got := ids("testdata/one-broken.yaml"); !slices.Contains(got, idNotReady) {
+		t.Errorf("got %v", got)
+	}
+	if got := ids("testdata/waiting.yaml"); !slices.Contains(got, idWithinTolerance) || slices.Contains(got, idNotReady) || slices.Contains(got, idRivals) {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestFailOn(t *testing.T) {
+	warns, errs := manifest(atLeast1, trigger(latency, "30", "")), manifest("", trigger(queue, "2", ""))
+	tests := map[string]struct {
+		yaml, failOn string
+		kind         failure.Kind
+		text         string
+	}{
+		"warning":                {warns, "warning", failure.Differs, "1 warning"},
+		"only warnings":          {warns, "error", 0, ""},
+		"error counts for both":  {errs, "warning", failure.Differs, "1 error"},
+		"error":                  {errs, "error", failure.Differs, "1 error"},
+		"no such severity":       {warns, "info", failure.Usage, "no severity"},
+		"nothing that is graver": {manifest(atLeast1+fallback, trigger(queue, "2", "")), "warning", 0, ""},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stdout, _, err := run(t, test.yaml, "-f", "-", "--fail-on="+test.failOn)
+			if test.kind == 0 {
+				if err != nil || stdout == "" {
+					t.Errorf("got %v", err)
+				}
+				return
+			}
+			if failure.KindOf(err) != test.kind || !strings.Contains(err.Error(), test.text) || (stdout == "") != (test.kind == failure.Usage) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
