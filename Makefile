@@ -44,6 +44,13 @@ test: lint ## everything that needs Go alone, the real API server and S3 server 
 	cd test/lab && go test ./...
 	cd test/oracle && go test ./...
 
+ORACLE_STATES ?= 100000
+.PHONY: oracle
+oracle: ## compare the model with the HPA controllers of three Kubernetes versions
+	cd test/oracle && for module in go.mod v1.35.mod v1.33.mod; do \
+	  ORACLE_STATES=$(ORACLE_STATES) go test -modfile=$$module -count=1 -timeout 2h -v -run TestControllerAgrees .; \
+	done
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l cmd plugins jobs manifests test); if [ -n "$$unformatted" ]; then echo "gofmt would change:" $$unformatted; exit 1; fi

@@ -150,7 +150,7 @@ func (tr *trace) compare(t *testing.T, object *autoscalingv2.HorizontalPodAutosc
 		tr.rescales = &hpa.Rescales{}
 	}
 	decision := hpa.Decide(tr.known(written, before, at))
-	problems := conditions(decision, observed, before, size)
+	problems := conditions(decision, observed, tr.input(written, before, at).Metrics, before, size)
 	if !before.noUpdate {
 		check := hpa.Compare(decision, observed)
 		if !check.Compared || !check.Exact || !check.Agrees() {

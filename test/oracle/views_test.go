@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/controller/podautoscaler"
@@ -43,7 +44,7 @@ func controllerVersion(t *testing.T) hpa.Version {
 }
 
 // conditions compares a decision with all that the controller wrote.
-func conditions(d hpa.Decision, o hpa.Observed, before situation, size int32) (problems []string) {
+func conditions(d hpa.Decision, o hpa.Observed, object []hpa.Metric, before situation, size int32) (problems []string) {
 	expect := func(what string, want, got any) {
 		if want != got {
 			problems = append(problems, fmt.Sprintf("%s: the model says %v, the controller %v", what, want, got))
@@ -55,6 +56,11 @@ func conditions(d hpa.Decision, o hpa.Observed, before situation, size int32) (p
 		expect("size", before.spec, size)
 	} else {
 		expect("size", desired, size)
+	}
+	if d.Path == hpa.ByMetrics && d.Input.Unselectable == "" {
+		for i, p := range d.Proposals {
+			problems = append(problems, shown(p, object[i])...)
+		}
 	}
 	blocked := d.Blocking == hpa.AllFailed || d.Blocking == hpa.DownBlocked
 	able := hpa.SucceededGetScale
@@ -84,6 +90,21 @@ func conditions(d hpa.Decision, o hpa.Observed, before situation, size int32) (p
 		}
 	}
 	return problems
+}
+
+// shown compares what the model says that the status shows with what it does.
+func shown(p hpa.Proposal, written hpa.Metric) []string {
+	seen, want := written.Seen, p.Shown
+	if p.Reason == hpa.MetricFailed {
+		want = hpa.Shown{}
+	} else if p.Reason == hpa.NoReplicas {
+		// The average of no replicas depends on the machine, up to 1.37.
+		return nil
+	}
+	if diff := cmp.Diff(want, hpa.Shown{Value: seen.Total, Average: seen.Average, Utilization: seen.Utilization}); diff != "" {
+		return []string{"the status of " + written.Name + " (-model +controller):\n" + diff}
+	}
+	return nil
 }
 
 // outside checks what a kubectl user can say: from the status with its

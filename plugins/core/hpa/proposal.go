@@ -40,6 +40,8 @@ type Proposal struct {
 	TotalLow, TotalHigh *int64
 	// Ratio is value over target; NaN where unknown.
 	Ratio float64
+	// Shown is what the status shows of the metric after the sync.
+	Shown Shown
 	// Filled is the ratio with the pods without samples filled in; nil where
 	// that was not needed, or is not known.
 	Filled *float64
@@ -51,6 +53,13 @@ type Proposal struct {
 	Failure, Detail string
 	// Edges are the totals at which this metric would change the size.
 	Edges Edges
+}
+
+// Shown are a metric's values in status.currentMetrics, in thousandths; nil
+// where there is none, or where they are not known exactly.
+type Shown struct {
+	Value, Average *int64
+	Utilization    *int32
 }
 
 func (in Input) propose(metric Metric) Proposal {
@@ -98,6 +107,13 @@ func (in Input) proposePerReplica(p *Proposal) {
 	} else if p.Metric.Type == External {
 		low = max(low, min(high, 0))
 	}
+	if low == high && status.Exact() && status.Low > 0 {
+		average := high
+		if float64(high) < math.MaxInt64 {
+			average = int64(math.Ceil(float64(high) / float64(status.Low)))
+		}
+		p.Shown.Average = &average
+	}
 	first, ratio := in.perReplica(low, target, status.Low)
 	last, lastRatio := in.perReplica(high, target, status.High)
 	p.Count, p.Ratio, p.TotalLow, p.TotalHigh = span(first, last), lastRatio, &low, &high
@@ -117,6 +133,7 @@ func (in Input) proposeWhole(p *Proposal) {
 		p.fail("the selector matches no pod")
 		return
 	}
+	p.Shown.Value = &total
 	first, _ := in.whole(total, p.Metric.TargetMilli, ready.Low)
 	last, ratio := in.whole(total, p.Metric.TargetMilli, ready.High)
 	p.Count, p.Ratio, p.TotalLow, p.TotalHigh = span(first, last), ratio, &total, &total

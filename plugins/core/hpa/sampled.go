@@ -59,7 +59,7 @@ func (in Input) fromSamples(p *Proposal) {
 			return
 		}
 	}
-	if p.Ratio, err = books.ratio(metric); err != nil {
+	if p.Ratio, p.Shown, err = books.ratio(metric); err != nil {
 		p.fail(err.Error())
 		return
 	}
@@ -85,7 +85,7 @@ func (in Input) fromSamples(p *Proposal) {
 			books.usage[name] = 0
 		}
 	}
-	second, err := books.ratio(metric)
+	second, _, err := books.ratio(metric)
 	if err != nil {
 		p.fail(err.Error())
 		return
@@ -132,9 +132,9 @@ func (in Input) sort(metric Metric) (account, Groups) {
 }
 
 // ratio is value over target: of whole percents for a utilization, of the
-// truncated average for a plain value.
-func (b account) ratio(metric Metric) (float64, error) {
-	var usage, requests int64
+// truncated average for a plain value. The status shows the same numbers.
+func (b account) ratio(metric Metric) (float64, Shown, error) {
+	var usage, requests, pods int64
 	for name, milli := range b.usage {
 		request, found := b.requests[name]
 		if b.requests != nil && !found {
@@ -142,14 +142,17 @@ func (b account) ratio(metric Metric) (float64, error) {
 		}
 		usage += milli
 		requests += request
+		pods++
 	}
 	if b.requests == nil {
-		return float64(usage/int64(len(b.usage))) / float64(metric.TargetMilli), nil
+		average := usage / pods
+		return float64(average) / float64(metric.TargetMilli), Shown{Average: &average}, nil
 	}
 	if requests == 0 {
-		return math.NaN(), errors.New("no sample belongs to a pod with a request")
+		return math.NaN(), Shown{}, errors.New("no sample belongs to a pod with a request")
 	}
-	return float64(int32(usage*100/requests)) / float64(int32(metric.TargetMilli)), nil
+	average, percent := usage/pods, int32(usage*100/requests)
+	return float64(percent) / float64(int32(metric.TargetMilli)), Shown{Average: &average, Utilization: &percent}, nil
 }
 
 // fill returns what a pod without a sample is taken to use, given its request:
