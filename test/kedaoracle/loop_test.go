@@ -31,7 +31,7 @@ type outcome struct {
 // many states, KEDA_ORACLE_SEED where they start.
 func TestLoopAgrees(t *testing.T) {
 	server := startPrometheus(t)
-	traces, seed := setting(t, "KEDA_ORACLE_TRACES", 1000), setting(t, "KEDA_ORACLE_SEED", 1)
+	traces, seed := setting(t, "KEDA_ORACLE_TRACES", 800), setting(t, "KEDA_ORACLE_SEED", 1)
 	turns, problems := 0, 0
 	for i := range traces {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), uint64(i)))}

@@ -144,6 +144,9 @@ func sum(observed []Observed) Composite {
 func (s ScaledObject) evaluate(v Version, formula Formula, observed []Observed) Composite {
 	values := map[string]any{}
 	for _, o := range observed {
+		if o.nameless {
+			continue
+		}
 		values[s.Spec.Triggers[o.Metric.Trigger].Name] = s.variable(v, o)
 	}
 	result, err := expr.Run(formula.program, values)

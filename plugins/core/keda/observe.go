@@ -41,6 +41,8 @@ type Observed struct {
 	value    float64
 	// loopActive and loopFailed are what KEDA's own loop makes of it.
 	loopActive, loopFailed, loopFallback bool
+	// nameless: the formula does not find it under the trigger's name.
+	nameless bool
 }
 
 // Sizes are the counts that an observation may depend on.

@@ -6,5 +6,6 @@ go 1.26.0
 
 require (
 	github.com/expr-lang/expr v1.17.8
+	k8s.io/api v0.36.4
 	k8s.io/apimachinery v0.36.4
 )
