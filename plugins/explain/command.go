@@ -29,7 +29,8 @@ TARGET is any link of the chain: isvc/NAME (InferenceService), llmisvc/NAME
 scale target. A bare NAME is looked for in that order. Without a TARGET every
 workload of the namespace (-A: of all namespaces) gets one line, worst first.
 
-Reading is passive: values are those of the HPA's status, as of its last sync.
+Reading is passive: values are those of the HPA's status, as of its last sync;
+--fresh puts those that the triggers' Prometheus has now beside them.
 What the controller keeps in its memory is given as bounds, and named.`
 
 const example = `  # Why are there N replicas right now?
@@ -61,6 +62,7 @@ type options struct {
 	namespace  string
 	all, watch bool
 	failOn     string
+	fresh      bool
 	leadTime   time.Duration
 	sets       []string
 	settings   []setting
@@ -87,6 +89,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
+	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "ask the triggers' own Prometheus for the values of now too, with the credentials of their TriggerAuthentication")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger reacts slower than this, such as the time that a new replica takes subtracted from what users wait")
@@ -105,6 +108,8 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "-n chooses the namespace of a TARGET", "explain scaling: give a TARGET or -A, not both")
 	case o.watch && (len(args) == 0 || len(o.files) > 0):
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
+	case o.fresh && (len(args) == 0 || len(o.files) > 0):
+		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --fresh is for one TARGET of a cluster")
 	case o.failOn != "" && o.failOn != record.SeverityWarning && o.failOn != record.SeverityError:
 		return failure.New(failure.Usage, "use --fail-on=warning or --fail-on=error", "read --fail-on: %q is no severity", o.failOn)
 	case o.failOn != "" && o.watch:
@@ -158,11 +163,16 @@ func (o *options) run(ctx context.Context) error {
 }
 
 // explained is the document of what was read, with what the flags add to it.
-func (o *options) explained(_ context.Context, in inputs) (record.ScalingExplanation, error) {
+func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExplanation, error) {
 	in.settings = o.settings
 	document := explain(in)
 	for i, link := range in.chains {
 		lintLead(link, &document.Chains[i], o.leadTime)
+	}
+	if o.fresh {
+		if err := o.addFresh(ctx, in, &document); err != nil {
+			return document, err
+		}
 	}
 	return document, addWhatIf(&document, in)
 }

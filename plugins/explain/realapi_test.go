@@ -1,12 +1,14 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -41,6 +43,10 @@ type world struct {
 	dynamic   dynamic.Interface
 	namespace string
 	url       string
+
+	// prometheus answers for the service prometheus in monitoring: no pod runs
+	// behind the API server.
+	prometheus http.HandlerFunc
 
 	mutex    sync.Mutex
 	requests []string
@@ -79,6 +85,10 @@ func newWorld(t testing.TB, namespace, user string) *world {
 		w.mutex.Lock()
 		w.requests = append(w.requests, r.Method+" "+r.URL.RequestURI())
 		w.mutex.Unlock()
+		if strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/monitoring/services/prometheus:9090/proxy/") && w.prometheus != nil {
+			w.prometheus(out, r)
+			return
+		}
 		proxy.ServeHTTP(out, r)
 	}))
 	t.Cleanup(front.Close)
@@ -120,16 +130,17 @@ func (w *world) seen() []string {
 
 // service describes one scaled workload and what the controller last wrote.
 type service struct {
-	name             string
-	replicas, max    int32
-	average, target  string
-	desired          int32
-	able, limited    string
-	limitedTrue      bool
-	wholeTarget      bool
-	withoutHPA       bool
-	pods             int
-	query, threshold string
+	name            string
+	replicas, max   int32
+	average, target string
+	desired         int32
+	able, limited   string
+	limitedTrue     bool
+	wholeTarget     bool
+	withoutHPA      bool
+	pods            int
+	// address is its Prometheus, auth its TriggerAuthentication.
+	address, auth string
 }
 
 // add writes a service's objects. It may be called from several goroutines.
@@ -141,9 +152,7 @@ func (w *world) add(s service) error {
 		"spec": map[string]any{
 			"scaleTargetRef": map[string]any{"name": s.name}, "minReplicaCount": int64(1), "maxReplicaCount": int64(s.max),
 			"fallback": map[string]any{"failureThreshold": int64(3), "replicas": int64(1)},
-			"triggers": []any{map[string]any{"type": "prometheus", "metadata": map[string]any{
-				"serverAddress": "http://prometheus.monitoring:9090", "threshold": s.target, "query": "sum(vllm:num_requests_waiting)", "ignoreNullValues": "false",
-			}}},
+			"triggers": []any{s.trigger()},
 		},
 	}}
 	sos := w.dynamic.Resource(schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}).Namespace(w.namespace)
@@ -219,6 +228,19 @@ func (w *world) addHPA(s service, owner *unstructured.Unstructured) error {
 	}
 	_, err = hpas.UpdateStatus(ctx, hpa, metav1.UpdateOptions{})
 	return err
+}
+
+// trigger is the service's one trigger.
+func (s service) trigger() map[string]any {
+	metadata := map[string]any{
+		"serverAddress": cmp.Or(s.address, "http://prometheus.monitoring:9090"), "threshold": s.target, "query": "sum(vllm:num_requests_waiting)", "ignoreNullValues": "false",
+	}
+	trigger := map[string]any{"type": "prometheus", "metadata": metadata}
+	if s.auth != "" {
+		metadata["authModes"] = "bearer"
+		trigger["authenticationRef"] = map[string]any{"name": s.auth}
+	}
+	return trigger
 }
 
 func quantity(text string) *resource.Quantity {

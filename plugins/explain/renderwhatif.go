@@ -14,16 +14,40 @@ import (
 
 // renderWhatIf puts today and the change side by side.
 func renderWhatIf(text *strings.Builder, c record.ScalingChain) error {
-	what := c.WhatIf
-	if what == nil {
-		return nil
+	if err := renderNow(text, c); err != nil || c.WhatIf == nil {
+		return err
 	}
+	what := c.WhatIf
 	var changes []string
 	for _, change := range what.Changes {
 		changes = append(changes, failure.Clean(change))
 	}
 	fmt.Fprintf(text, "\n%s %s\n", term.Bold("WHAT IF"), strings.Join(changes, ", "))
-	table := output.Table{Header: []string{"", "TODAY", "WITH THE CHANGE"}}
+	return sideBySide(text, c, what, "TODAY", "WITH THE CHANGE")
+}
+
+// renderNow puts the controller's last sync and fresh values side by side.
+func renderNow(text *strings.Builder, c record.ScalingChain) error {
+	if c.Now == nil {
+		return nil
+	}
+	fmt.Fprintf(text, "\n%s read at %s from the triggers' own servers\n", term.Bold("NOW"), clockText(c.Now.ReadAt))
+	for _, value := range c.Now.Values {
+		name := fmt.Sprintf("s%d %s", value.Index, failure.Clean(value.Label))
+		if value.Value == nil {
+			fmt.Fprintf(text, "  %s is not fresh: %s\n", name, failure.Clean(value.Error))
+		} else {
+			fmt.Fprintf(text, "  %s is fresh: %s\n", name, number(*value.Value))
+		}
+	}
+	if c.Now.Decision == nil {
+		return nil
+	}
+	return sideBySide(text, c, c.Now.Decision, "LAST SYNC", "NOW")
+}
+
+func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.ScalingWhatIf, left, right string) error {
+	table := output.Table{Header: []string{"", left, right}}
 	row := func(name, today, changed string) {
 		if today != changed {
 			changed = term.Bold(changed)

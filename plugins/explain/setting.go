@@ -10,6 +10,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 )
 
 // setting is one --set: an input of the decision that would be different.
@@ -17,6 +18,8 @@ type setting struct {
 	text string
 	// trigger is "" for a setting of the whole chain.
 	trigger, field, value string
+	// counts are other counts of replicas; nil for those of the last sync.
+	counts *hpa.Replicas
 }
 
 const settingHint = "write TRIGGER.value, TRIGGER.threshold or TRIGGER.metricType (a trigger is s0, its name or its label), " +

@@ -199,6 +199,9 @@ func targetOf(metric *autoscalingv2.MetricSpec) *autoscalingv2.MetricTarget {
 
 // setSeen changes what the sync sees: a metric's value, or the counts.
 func (s setting) setSeen(in *hpa.Input, metrics []int) {
+	if s.counts != nil {
+		in.Replicas = *s.counts
+	}
 	if s.field == "replicas" {
 		n := s.count()
 		in.Replicas = hpa.Replicas{Spec: n, Status: hpa.Exactly(n), Ready: hpa.Exactly(n)}
@@ -231,6 +234,9 @@ func (s setting) count() int32 {
 func countsWith(counts record.ReplicaCounts, settings []setting) record.ReplicaCounts {
 	for _, one := range settings {
 		n := one.count()
+		if one.counts != nil {
+			counts.Spec = &one.counts.Spec
+		}
 		switch one.field {
 		case "min":
 			counts.Min = &n
