@@ -146,7 +146,9 @@ func (w *world) api(object *autoscalingv2.HorizontalPodAutoscaler) *fake.Clients
 // start runs a controller over the world and returns what stops it.
 func (w *world) start(client *fake.Clientset) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	factory := informers.NewSharedInformerFactory(client, 0)
+	// Without a period, informers up to 1.33 wait for a channel of the process,
+	// and virtual time stands still.
+	factory := informers.NewSharedInformerFactory(client, 24*time.Hour)
 	controller := podautoscaler.NewHorizontalController(ctx, client.CoreV1(), w.scaleClient(), client.AutoscalingV2(),
 		testrestmapper.TestOnlyStaticRESTMapper(legacyscheme.Scheme), w,
 		factory.Autoscaling().V2().HorizontalPodAutoscalers(), factory.Core().V1().Pods(),
