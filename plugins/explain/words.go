@@ -139,6 +139,16 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 // edgeText names the next value at which this trigger alone changes the size.
 func edgeText(t record.ScalingTrigger) string {
 	var parts []string
+	if t.TargetType == string(hpa.Utilization) {
+		// Percents are whole.
+		if t.AddsAt != nil {
+			parts = append(parts, "adds from "+number(*t.AddsAt)+"%")
+		}
+		if t.RemovesAt != nil {
+			parts = append(parts, "removes from "+number(*t.RemovesAt)+"% down")
+		}
+		t.AddsAt, t.RemovesAt = nil, nil
+	}
 	if t.AddsAt != nil && (t.ValueHigh == nil || *t.ValueHigh < *t.AddsAt) {
 		// Totals are in thousandths: above the one before it.
 		parts = append(parts, "acts above "+number(*t.AddsAt-0.001))

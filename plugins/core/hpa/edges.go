@@ -1,7 +1,9 @@
 package hpa
 
 // Edges are the totals, in thousandths, at which one metric alone changes the
-// size: the inverse of its proposal, tolerance and rounding included.
+// size: the inverse of its proposal, tolerance and rounding included. Of a
+// metric of pods they are averages (of a utilization percents, times 1000), for
+// the pods that run now, each with a sample.
 type Edges struct {
 	// Add is the smallest total that asks for more than the current size; nil
 	// at the maximum, or where it cannot be said.
@@ -16,15 +18,30 @@ const largestTotal = int64(1) << 60
 
 func (in Input) edges(p Proposal) Edges {
 	total, target := p.Metric.TargetMilli, p.Metric.TargetMilli
-	if target <= 0 || in.Replicas.Spec <= 0 || (p.Metric.Type != External && p.Metric.Type != Object) {
+	if target <= 0 || in.Replicas.Spec <= 0 {
 		return Edges{}
 	}
+	ofPods := p.Metric.Type != External && p.Metric.Type != Object
 	var propose func(total int64) int32
 	// Below its target a Value metric never adds, above it never removes on
 	// account of its value: with pods that are not Ready the proposal is not
 	// monotone across the tolerance.
 	floor, ceiling := int64(0), largestTotal
+	unit := int64(1)
 	switch {
+	case ofPods:
+		counted := in.steady(p.Metric)
+		if counted == 0 {
+			return Edges{}
+		}
+		propose = func(average int64) int32 {
+			n, _ := in.whole(average, target, counted)
+			return n
+		}
+		floor, ceiling = target, target
+		if p.Metric.Target == Utilization {
+			unit = 1000
+		}
 	case p.Metric.Target == AverageValue && in.Replicas.Status.Exact() && in.Replicas.Status.Low > 0:
 		propose = func(total int64) int32 {
 			n, _ := in.perReplica(total, target, in.Replicas.Status.Low)
@@ -48,7 +65,7 @@ func (in Input) edges(p Proposal) Edges {
 			high *= 2
 		}
 		if more(high) {
-			at := firstTrue(floor, high, more)
+			at := firstTrue(floor, high, more) * unit
 			edges.Add = &at
 		}
 	}
@@ -59,12 +76,22 @@ func (in Input) edges(p Proposal) Edges {
 			high *= 2
 		}
 		if enough(high) {
-			if at := firstTrue(0, high, enough) - 1; at >= 0 {
+			if at := (firstTrue(0, high, enough) - 1) * unit; at >= 0 {
 				edges.Remove = &at
 			}
 		}
 	}
 	return edges
+}
+
+// steady counts the pods that run, 0 where some of them start or are not known.
+func (in Input) steady(metric Metric) int32 {
+	metric.Seen.Complete = true
+	crowd, ok := in.crowdOf(metric)
+	if !ok || in.Pods == nil || len(crowd.always)+len(crowd.starting)+len(crowd.either) > 0 {
+		return 0
+	}
+	return int32(len(crowd.running))
 }
 
 // firstTrue returns the smallest n in [low, high] for which is holds; is is

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 )
 
 // randomInput draws an input with everything known.
@@ -128,18 +129,29 @@ func TestEdgesAreEdges(t *testing.T) {
 }
 
 func FuzzObject(f *testing.F) {
-	f.Add([]byte(`{"spec":{"maxReplicas":3,"metrics":[{"type":"External","external":{"metric":{"name":"s0-prometheus"},"target":{"averageValue":"2"}}}]},"status":{"currentReplicas":1,"currentMetrics":[{"type":"External","external":{"metric":{"name":"s0-prometheus"},"current":{"averageValue":"3"}}}]}}`), int32(1), int32(3))
-	f.Add([]byte(`{"spec":{"behavior":{"scaleUp":{"policies":[{"type":"Percent","value":100,"periodSeconds":15}]}},"metrics":[{"type":"Resource"}]},"status":{"currentReplicas":2147483647,"conditions":[{"type":"AbleToScale","status":"True","reason":"SucceededRescale"}],"lastScaleTime":"2026-11-30T12:00:00Z"}}`), int32(0), int32(2147483647))
-	f.Add([]byte(`{"spec":{"minReplicas":-5,"metrics":[{"type":"Object","object":{"target":{"value":"-9223372036854775808m"}}}]},"status":{"currentReplicas":-1}}`), int32(-7), int32(2))
-	f.Fuzz(func(t *testing.T, data []byte, low, high int32) {
+	f.Add([]byte(`{"spec":{"maxReplicas":3,"metrics":[{"type":"External","external":{"metric":{"name":"s0-prometheus"},"target":{"averageValue":"2"}}}]},"status":{"currentReplicas":1,"currentMetrics":[{"type":"External","external":{"metric":{"name":"s0-prometheus"},"current":{"averageValue":"3"}}}]}}`), []byte(`[]`), int32(1), int32(3))
+	f.Add([]byte(`{"spec":{"behavior":{"scaleUp":{"policies":[{"type":"Percent","value":100,"periodSeconds":15}]}},"metrics":[{"type":"Resource"}]},"status":{"currentReplicas":2147483647,"conditions":[{"type":"AbleToScale","status":"True","reason":"SucceededRescale"}],"lastScaleTime":"2026-11-30T12:00:00Z"}}`), []byte(`[{}]`), int32(0), int32(2147483647))
+	f.Add([]byte(`{"spec":{"minReplicas":-5,"metrics":[{"type":"Object","object":{"target":{"value":"-9223372036854775808m"}}}]},"status":{"currentReplicas":-1}}`), []byte(`null`), int32(-7), int32(2))
+	f.Add([]byte(`{"spec":{"maxReplicas":9,"metrics":[{"type":"Resource","resource":{"name":"cpu","target":{"averageUtilization":50}}}]},"status":{"currentReplicas":2,"currentMetrics":[{"type":"Resource","resource":{"name":"cpu","current":{"averageUtilization":90,"averageValue":"450m"}}}]}}`),
+		[]byte(`[{"metadata":{"name":"a"},"spec":{"containers":[{"resources":{"requests":{"cpu":"500m"}}}]},"status":{"phase":"Running","startTime":"2026-11-30T11:59:00Z","conditions":[{"type":"Ready","status":"False"}]}},{"metadata":{"name":"b"},"status":{"phase":"Pending"}}]`), int32(2), int32(2))
+	f.Fuzz(func(t *testing.T, data, list []byte, low, high int32) {
 		var object autoscalingv2.HorizontalPodAutoscaler
-		if json.Unmarshal(data, &object) != nil {
+		var pods []corev1.Pod
+		if json.Unmarshal(data, &object) != nil || json.Unmarshal(list, &pods) != nil {
 			return
 		}
 		in := FromObject(&object, Range{low, high}, Range{0, high}, Version{1, 37}, start)
+		in.Pods = pods
 		observed := ObservedIn(&object)
 		in.Slack = time.Second
 		in.Rescales = in.KnownRescales([]SizeEvent{{Time: start, Size: high, Count: 1}}, observed)
+		_ = Compare(Decide(in), observed)
+		for i := range in.Metrics {
+			in.Metrics[i].Seen.Samples = map[string]Sample{}
+			for _, pod := range pods {
+				in.Metrics[i].Seen.Samples[pod.Name] = Sample{Milli: int64(low), Time: start}
+			}
+		}
 		_ = Compare(Decide(in), observed)
 	})
 }

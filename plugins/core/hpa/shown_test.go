@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -51,6 +52,29 @@ func TestProposalsFromStatus(t *testing.T) {
 			got := Decide(test.in).Proposals[0]
 			if got.Count != test.want || got.Reason != test.reason {
 				t.Errorf("got %v %s (ratio %v, pods %+v), want %v %s", got.Count, got.Reason, got.Ratio, got.Groups, test.want, test.reason)
+			}
+		})
+	}
+}
+
+// TestEdgesOfPodMetrics: the averages at which the size changes, for the pods
+// that run.
+func TestEdgesOfPodMetrics(t *testing.T) {
+	tests := map[string]struct {
+		in          Input
+		add, remove *int64
+	}{
+		"utilization":        {on(pods(4), published(cpu(50), 250, 50)), ptr(int64(56_000)), ptr(int64(37_000))},
+		"plain value":        {on(pods(4), published(perPod(100), 100)), ptr(int64(111)), ptr(int64(75))},
+		"one pod":            {on(pods(1), published(cpu(80), 400, 80)), ptr(int64(89_000)), nil},
+		"a pod starts":       {on(pods(4, began(time.Minute, time.Second, corev1.ConditionFalse)), published(cpu(50), 250, 50)), nil, nil},
+		"pods not known":     {with(on(pods(4), published(cpu(50), 250, 50)), func(in *Input) { in.Pods = nil }), nil, nil},
+		"up to 1.32 at 55 %": {with(on(pods(4), published(cpu(50), 250, 50)), func(in *Input) { in.Version = Version{1, 32} }), ptr(int64(55_000)), ptr(int64(37_000))},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(Edges{Add: test.add, Remove: test.remove}, Decide(test.in).Proposals[0].Edges); diff != "" {
+				t.Error(diff)
 			}
 		})
 	}
