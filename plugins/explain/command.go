@@ -63,6 +63,7 @@ type options struct {
 	all, watch bool
 	failOn     string
 	fresh      bool
+	history    bool
 	leadTime   time.Duration
 	sets       []string
 	settings   []setting
@@ -90,6 +91,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "ask the triggers' own Prometheus for the values of now too, with the credentials of their TriggerAuthentication")
+	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger reacts slower than this, such as the time that a new replica takes subtracted from what users wait")
@@ -110,6 +112,8 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
 	case o.fresh && (len(args) == 0 || len(o.files) > 0):
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --fresh is for one TARGET of a cluster")
+	case o.scans(args) && o.history:
+		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --history is for one TARGET")
 	case o.failOn != "" && o.failOn != record.SeverityWarning && o.failOn != record.SeverityError:
 		return failure.New(failure.Usage, "use --fail-on=warning or --fail-on=error", "read --fail-on: %q is no severity", o.failOn)
 	case o.failOn != "" && o.watch:
@@ -169,6 +173,12 @@ func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExpla
 	for i, link := range in.chains {
 		lintLead(link, &document.Chains[i], o.leadTime)
 	}
+	if o.history {
+		for i, link := range in.chains {
+			history := historyOf(link, in.at.time)
+			document.Chains[i].History = &history
+		}
+	}
 	if o.fresh {
 		if err := o.addFresh(ctx, in, &document); err != nil {
 			return document, err
@@ -218,6 +228,11 @@ func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 	fetched, err := o.factory.FetchChains(ctx, o.namespace, o.target)
 	if err != nil {
 		return inputs{}, err
+	}
+	if o.history {
+		if err := o.factory.FetchRelatedEvents(ctx, o.namespace, fetched); err != nil {
+			return inputs{}, err
+		}
 	}
 	return inputs{
 		namespace:  o.namespace,

@@ -51,6 +51,9 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 	if err := renderWhatIf(text, c); err != nil {
 		return err
 	}
+	if err := renderHistory(text, c, width); err != nil {
+		return err
+	}
 	renderWarnings(text, c.Warnings)
 	return nil
 }
@@ -72,7 +75,7 @@ func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
 	if change := c.LastChange; change != nil {
 		line += ", last changed " + agoText(e.AsOf.Time, change.Time)
 		if change.By != "" {
-			line += " by " + failure.Clean(change.By)
+			line += " by " + failure.Clean(actor(change.By))
 		}
 	}
 	return line

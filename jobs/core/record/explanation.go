@@ -92,6 +92,8 @@ type ScalingChain struct {
 	// KEDA is what KEDA itself does, null without a ScaledObject.
 	KEDA     *KEDALoop `json:"keda"`
 	Warnings []Finding `json:"warnings"`
+	// History is null unless it was asked for, oldest first.
+	History *[]HistoryEntry `json:"history,omitempty"`
 	// Now is null unless fresh values were asked for.
 	Now *ScalingNow `json:"now,omitempty"`
 	// WhatIf is null unless changes were asked for.

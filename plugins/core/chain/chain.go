@@ -24,6 +24,10 @@ type Chain struct {
 	// were not readable.
 	Pods   []corev1.Pod
 	Events []corev1.Event
+	// Related are the events of the ScaledObject and of the workload: what KEDA
+	// and the workload's controller did. They are read where a history is asked
+	// for.
+	Related []corev1.Event
 	// Rivals are other HPAs with the same target: they fight.
 	Rivals []Ref
 }
@@ -117,6 +121,10 @@ func (o Objects) complete(chain Chain) Chain {
 			}
 		}
 	}
+	if chain.ScaledObject != nil {
+		chain.Related = append(chain.Related, eventsOf(o.Events, RefOfScaledObject(*chain.ScaledObject))...)
+	}
+	chain.Related = append(chain.Related, eventsOf(o.Events, chain.Target)...)
 	if chain.Workload != nil && o.Pods != nil {
 		chain.Pods = podsOf(o.Pods, chain.Workload.Selector)
 	}
