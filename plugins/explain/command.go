@@ -6,6 +6,7 @@ package explain
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,7 +78,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 		Short:             "Say why a workload has N replicas, and what would change that",
 		Long:              long,
 		Example:           example,
-		ValidArgsFunction: cobra.NoFileCompletions,
+		ValidArgsFunction: o.completeTarget,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.complete(args); err != nil {
 				return err
@@ -97,6 +98,18 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger reacts slower than this, such as the time that a new replica takes subtracted from what users wait")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	return cmd
+}
+
+// completeTarget completes TYPE/NAME.
+func (o *options) completeTarget(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	if !strings.Contains(typed, "/") {
+		directive |= cobra.ShellCompDirectiveNoSpace
+	}
+	return o.factory.CompleteTargets(cmd.Context(), typed), directive
 }
 
 func (o *options) complete(args []string) (err error) {
