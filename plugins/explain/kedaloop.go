@@ -95,7 +95,11 @@ func kedaFallback(so keda.ScaledObject, version keda.Version, size *int32) *reco
 		}
 	}
 	for _, failed := range so.FailedMetrics() {
-		out.Failures = append(out.Failures, record.MetricFailure{Metric: failed.Metric, Count: failed.Failures, Active: failed.Active})
+		entry := record.MetricFailure{Metric: failed.Metric, Count: failed.Failures, Active: failed.Active}
+		if index := so.TriggerOf(failed.Metric); index >= 0 {
+			entry.Label = so.Spec.Triggers[index].Label()
+		}
+		out.Failures = append(out.Failures, entry)
 		out.Active = out.Active || failed.Active
 	}
 	return out

@@ -104,6 +104,17 @@ func TestKEDABlock(t *testing.T) {
 			[]string{"fallback       s0 waiting failed 3 of the 4 times after which it asks for 6"}},
 		"fallback active": {"", "fallback: {failureThreshold: 3, replicas: 6, behavior: currentReplicasIfHigher}", active + ", health: {s0-prometheus: {numberOfFailures: 4, status: Failing}}", 8,
 			[]string{"fallback       active: s0 waiting failed 4 times in a row; it asks for 8 (currentReplicasIfHigher)"}},
+		"fallback skips the formula": {"", "fallback: {failureThreshold: 0, replicas: 6}\n  advanced: {scalingModifiers: {formula: waiting, target: \"1\"}}", active + ", health: {s0-prometheus: {numberOfFailures: 1, status: Failing}}", 2,
+			[]string{
+				"fallback       the formula is skipped while a trigger is in fallback",
+				"fallback       active: s0 waiting failed 1 times in a row; it asks for 6 (static)",
+				"modifiers      waiting, target 1 (AverageValue), active above 0",
+			}},
+		"fallback left to the formula": {"", "fallback: {failureThreshold: 1, replicas: 6, behavior: scalingModifiers}\n  advanced: {scalingModifiers: {formula: \"waiting ?? 3\", target: \"1\"}}", active + ", health: {s0-prometheus: {numberOfFailures: 1, status: Failing}}", 2,
+			[]string{
+				"fallback       s0 waiting failed 1 of the 2 times after which it leaves it to the formula",
+				"modifiers      waiting ?? 3, target 1 (AverageValue), active above 0",
+			}},
 		"fallback silently off": {"", "fallback: {failureThreshold: 3, replicas: 6}\n  advanced: {scalingModifiers: {formula: waiting * 2, target: \"0.5\"}}", active, 2,
 			[]string{
 				"fallback       off: with scalingModifiers their target must be a whole number",

@@ -166,8 +166,15 @@ func fallbackLines(c record.ScalingChain) []string {
 	case keda.FallbackNegative:
 		lines = append(lines, "fallback       off: failureThreshold or replicas is negative")
 	}
+	if f.Active && c.KEDA.Modifiers != nil && f.Behavior != keda.FallbackScalingModifiers {
+		lines = append(lines, "fallback       the formula is skipped while a trigger is in fallback")
+	}
 	for _, failed := range f.Failures {
-		name := metricText(c, failed.Metric)
+		name := failure.Clean(failed.Metric)
+		if failed.Label != "" {
+			number, _, _ := strings.Cut(name, "-")
+			name = number + " " + failure.Clean(failed.Label)
+		}
 		asks := "leaves it to the formula"
 		if f.AsksFor != nil {
 			asks = fmt.Sprintf("asks for %d", *f.AsksFor)

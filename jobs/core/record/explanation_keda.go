@@ -89,6 +89,8 @@ type KEDAFallback struct {
 // MetricFailure counts the failures in a row of one metric.
 type MetricFailure struct {
 	Metric string `json:"metric"`
+	// Label is what a person calls the trigger, "" where none is known.
+	Label  string `json:"label"`
 	Count  int32  `json:"count"`
 	Active bool   `json:"active"`
 }
