@@ -65,6 +65,7 @@ type options struct {
 	failOn     string
 	fresh      bool
 	history    bool
+	record     string
 	leadTime   time.Duration
 	sets       []string
 	settings   []setting
@@ -87,12 +88,13 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 		},
 	}
 	o.out.AddFlags(cmd)
-	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files instead of a cluster's; - is standard input")
+	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files or directories instead of a cluster's; - is standard input")
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "ask the triggers' own Prometheus for the values of now too, with the credentials of their TriggerAuthentication")
 	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who")
+	cmd.Flags().StringVar(&o.record, "record", "", "save what is read, without secrets, into this directory: -f explains it elsewhere")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger reacts slower than this, such as the time that a new replica takes subtracted from what users wait")
@@ -125,6 +127,8 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
 	case o.fresh && (len(args) == 0 || len(o.files) > 0):
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --fresh is for one TARGET of a cluster")
+	case o.record != "" && (len(args) == 0 || len(o.files) > 0 || o.watch):
+		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --record is for one look at one TARGET of a cluster")
 	case o.scans(args) && o.history:
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --history is for one TARGET")
 	case o.failOn != "" && o.failOn != record.SeverityWarning && o.failOn != record.SeverityError:
@@ -242,19 +246,23 @@ func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 	if err != nil {
 		return inputs{}, err
 	}
-	if o.history {
+	if o.history || o.record != "" {
 		if err := o.factory.FetchRelatedEvents(ctx, o.namespace, fetched); err != nil {
 			return inputs{}, err
 		}
 	}
-	return inputs{
+	in := inputs{
 		namespace:  o.namespace,
 		target:     o.target.String(),
 		chains:     fetched.Chains,
 		kubernetes: fetched.KubernetesVersion,
 		unread:     fetched.Unread,
 		at:         readNow(o.now()),
-	}, nil
+	}
+	if o.record != "" {
+		return in, writeRecording(o.record, in, fetched.Raw)
+	}
+	return in, nil
 }
 
 // fetchFiles joins saved objects. Without a TARGET all chains are explained.
@@ -262,6 +270,13 @@ func (o *options) fetchFiles() (inputs, error) {
 	objects, err := readFiles(o.files, o.streams.In)
 	if err != nil {
 		return inputs{}, err
+	}
+	recording, err := readRecording(o.files)
+	if err != nil {
+		return inputs{}, err
+	}
+	if target, given := recordedTarget(recording); given && o.target.Name == "" {
+		o.target = target
 	}
 	chains := objects.All()
 	if o.target.Name != "" {
@@ -273,13 +288,15 @@ func (o *options) fetchFiles() (inputs, error) {
 	if len(chains) == 0 {
 		return inputs{}, failure.New(failure.Usage, "give at least the HPA, with its status", "explain saved objects: there is no HPA, ScaledObject or workload in them")
 	}
-	return inputs{
+	in := inputs{
 		namespace:  chains[0].Target.Namespace,
 		target:     o.target.String(),
 		chains:     chains,
 		kubernetes: o.kubernetes,
 		at:         savedAt(objects),
-	}, nil
+	}
+	in.recorded(recording)
+	return in, nil
 }
 
 func (o *options) chosen(objects chain.Objects) ([]chain.Chain, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -36,6 +37,9 @@ func readFile(objects *chain.Objects, path string, stdin io.Reader) error {
 	if path == "-" {
 		return readObjects(objects, stdin)
 	}
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return readDirectory(objects, path)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		var pathError *os.PathError
@@ -46,6 +50,24 @@ func readFile(objects *chain.Objects, path string, stdin io.Reader) error {
 	}
 	defer file.Close()
 	return readObjects(objects, file)
+}
+
+// readDirectory reads the YAML files of a directory, as --record writes them.
+func readDirectory(objects *chain.Objects, path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		extension := filepath.Ext(entry.Name())
+		if entry.IsDir() || entry.Name() == recordingFile || (extension != ".yaml" && extension != ".yml" && extension != ".json") {
+			continue
+		}
+		if err := readFile(objects, filepath.Join(path, entry.Name()), nil); err != nil {
+			return fmt.Errorf("%s: %w", entry.Name(), err)
+		}
+	}
+	return nil
 }
 
 func readObjects(objects *chain.Objects, r io.Reader) error {

@@ -27,6 +27,8 @@ type FetchedChains struct {
 	Unread []record.UnreadInput
 	// KubernetesVersion is "" where it could not be read.
 	KubernetesVersion string
+	// Raw are all objects as they were read, those of other chains included.
+	Raw []unstructured.Unstructured
 }
 
 // FetchChains reads the chains that target is a link of: the same few lists of
@@ -67,7 +69,7 @@ func (f *Factory) FetchChains(ctx context.Context, namespace string, target Targ
 			Message: "cannot get /version: the newest controller that is known is assumed",
 		})
 	}
-	fetched.Unread = reader.unread
+	fetched.Unread, fetched.Raw = reader.unread, reader.raw
 	return fetched, nil
 }
 
@@ -77,6 +79,7 @@ type chainReader struct {
 	namespace string
 	objects   chain.Objects
 	unread    []record.UnreadInput
+	raw       []unstructured.Unstructured
 }
 
 func resources() (scaledObjects, hpas, deployments, pods, events schema.GroupVersionResource) {
@@ -118,6 +121,7 @@ func (r *chainReader) list(ctx context.Context, resource schema.GroupVersionReso
 	if err != nil {
 		return err
 	}
+	r.raw = append(r.raw, list.Items...)
 	for i := range list.Items {
 		if err := AddToChains(&r.objects, &list.Items[i]); err != nil {
 			return failure.New(failure.Failed, "", "%w", err)
@@ -161,6 +165,7 @@ func (r *chainReader) fetchTarget(ctx context.Context, target Target, ref chain.
 	if err != nil {
 		return nil, ref, Explain(err, "find %s", act)
 	}
+	r.raw = append(r.raw, *object)
 	if err := AddToChains(&r.objects, object); err != nil {
 		return nil, ref, failure.New(failure.Failed, "", "%w", err)
 	}
@@ -215,6 +220,7 @@ func (r *chainReader) complete(ctx context.Context, link chain.Chain) (chain.Cha
 		return link, err
 	}
 	if err == nil {
+		r.raw = append(r.raw, list.Items...)
 		link.Events = []corev1.Event{}
 		for i := range list.Items {
 			var event corev1.Event
@@ -231,6 +237,7 @@ func (r *chainReader) complete(ctx context.Context, link chain.Chain) (chain.Cha
 		return link, err
 	}
 	if err == nil {
+		r.raw = append(r.raw, list.Items...)
 		link.Pods = []corev1.Pod{}
 		for i := range list.Items {
 			var pod corev1.Pod
@@ -276,6 +283,7 @@ func (r *chainReader) scaleTarget(ctx context.Context, ref chain.Ref) (*chain.Wo
 	if err != nil {
 		return nil, err
 	}
+	r.raw = append(r.raw, *object)
 	workload := WorkloadOf(object)
 	if ref.Kind == "Deployment" {
 		return &workload, nil
@@ -289,10 +297,12 @@ func (r *chainReader) scaleTarget(ctx context.Context, ref chain.Ref) (*chain.Wo
 	return &workload, nil
 }
 
-// countsPods says whether a metric of the HPA depends on the Ready pods.
+// countsPods says whether a metric of the HPA depends on the pods: on how many
+// are Ready, or on which have samples.
 func countsPods(link chain.Chain) bool {
 	for _, metric := range link.HPA.Spec.Metrics {
-		if (metric.External != nil && metric.External.Target.AverageValue == nil) || (metric.Object != nil && metric.Object.Target.AverageValue == nil) {
+		averaged := (metric.External != nil && metric.External.Target.AverageValue != nil) || (metric.Object != nil && metric.Object.Target.AverageValue != nil)
+		if !averaged {
 			return true
 		}
 	}

@@ -34,6 +34,7 @@ func (f *Factory) FetchRelatedEvents(ctx context.Context, namespace string, fetc
 			if err != nil {
 				break
 			}
+			fetched.Raw = append(fetched.Raw, list.Items...)
 			for j := range list.Items {
 				var event corev1.Event
 				if convert(&list.Items[j], &event) == nil {
