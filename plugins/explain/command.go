@@ -47,6 +47,13 @@ const example = `  # Why are there N replicas right now?
   kubectl inference explain-scaling isvc/deepseek-r1-14b --set s0.value=9
   kubectl inference explain-scaling isvc/deepseek-r1-14b --set 'queue depth.threshold=1.5' --set max=8
 
+  # Follow it; what the triggers read right now; who changed the size
+  kubectl inference explain-scaling isvc/deepseek-r1-14b --watch
+  kubectl inference explain-scaling isvc/deepseek-r1-14b --fresh --history
+
+  # Lint a ScaledObject in CI
+  kubectl inference explain-scaling -f scaledobject.yaml --fail-on=warning
+
   # Saved objects, without a cluster
   kubectl get hpa,scaledobject,deployment,events -n llm-serving -o yaml > saved.yaml
   kubectl inference explain-scaling -f saved.yaml`
@@ -97,7 +104,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&o.record, "record", "", "save what is read, without secrets, into this directory: -f explains it elsewhere")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger reacts slower than this, such as the time that a new replica takes subtracted from what users wait")
+	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger takes longer than this to ask for a replica, such as 90s")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	return cmd
 }

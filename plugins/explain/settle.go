@@ -30,6 +30,12 @@ func settleBoth(low, high hpa.Input) *record.SettledSize {
 // settle runs sync after sync with every value as it is and each pod Ready at
 // once, until nothing changes any more.
 func settle(in hpa.Input) *record.SettledSize {
+	for _, metric := range in.Metrics {
+		// What the pods report changes with their number.
+		if metric.Type != hpa.External && metric.Type != hpa.Object && metric.Seen.State == hpa.Seen {
+			return nil
+		}
+	}
 	start := in.Now
 	if start.IsZero() {
 		start = time.Unix(0, 0)

@@ -205,6 +205,8 @@ func (s setting) setSeen(in *hpa.Input, metrics []int) {
 	if s.field == "replicas" {
 		n := s.count()
 		in.Replicas = hpa.Replicas{Spec: n, Status: hpa.Exactly(n), Ready: hpa.Exactly(n)}
+		// Of other pods nothing is known.
+		in.Pods = nil
 	}
 	if s.field != "value" {
 		return

@@ -143,3 +143,17 @@ func TestWhatIfRefuses(t *testing.T) {
 		t.Errorf("paused: got %v", err)
 	}
 }
+
+// TestWhatIfOfPods: what pods report changes with their number, so nothing is
+// said about the end; the next sync is bounded.
+func TestWhatIfOfPods(t *testing.T) {
+	for _, set := range []string{"cpu.value=200", "cpu.threshold=50", "replicas=4"} {
+		what := document(t, "-f", "testdata/cpu.yaml", "--set", set).Chains[0].WhatIf
+		if what == nil || what.Settles != nil || what.SettlesToday != nil || what.Decision == nil || what.Decision.Desired.Low < 1 {
+			t.Errorf("%s: got %+v", set, what)
+		}
+	}
+	if _, _, err := run(t, "", "-f", "testdata/cpu.yaml", "--set", "cpu.metricType=Value"); failure.KindOf(err) != failure.Usage {
+		t.Errorf("got %v", err)
+	}
+}
