@@ -133,6 +133,11 @@ func (g generator) flags() flags {
 // step changes the situation before the sync at a time.
 func (g generator) step(w *world, m mood, object *autoscalingv2.HorizontalPodAutoscaler, at time.Time) {
 	w.noScale, w.noUpdate = g.chance(2), g.chance(3)
+	w.rival = nil
+	if g.chance(3) {
+		size := int32(g.IntN(int(object.Spec.MaxReplicas) + 1))
+		w.rival = &size
+	}
 	w.selector = selector
 	if g.chance(2) {
 		w.selector = pick(g, "", "app in (")

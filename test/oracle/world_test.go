@@ -11,6 +11,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta/testrestmapper"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -53,13 +54,17 @@ type situation struct {
 	samples map[string]metrics.PodMetricsInfo
 	// noScale and noUpdate: the API server refuses.
 	noScale, noUpdate bool
+	// rival is the size that somebody else sets just before the controller does.
+	rival *int32
 }
 
 // world is a situation that changes, and what the controller did in it.
 type world struct {
 	situation
-	flags  flags
-	syncs  []time.Time
+	flags flags
+	syncs []time.Time
+	// wrote is when the controller last changed the size.
+	wrote  time.Time
 	events map[string]*corev1.Event
 	store  cache.Store
 }
@@ -128,8 +133,12 @@ func (w *world) scaleClient() *scalefake.FakeScaleClient {
 		if w.noUpdate {
 			return true, nil, errRefused
 		}
+		if w.rival != nil {
+			w.spec, w.rival = *w.rival, nil
+			return true, nil, apierrors.NewConflict(autoscalingv1.Resource("scale"), "x", errRefused)
+		}
 		scale := action.(core.UpdateAction).GetObject().(*autoscalingv1.Scale)
-		w.spec = scale.Spec.Replicas
+		w.spec, w.wrote = scale.Spec.Replicas, time.Now()
 		return true, scale, nil
 	})
 	return client
