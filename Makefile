@@ -67,7 +67,7 @@ lab-down: ## stop the lab and leave nothing behind
 
 .PHONY: lab-shell
 lab-shell: build ## a shell with kubectl, the plugin and the lab's kubeconfig
-	KUBECONFIG=$$($(LAB) kubeconfig) KUBECTL_INFERENCE_IMAGE=lab.test/inference-job:dev PATH="$(CURDIR)/bin:$(LAB_DIR)/bin:$$PATH" bash
+	@config=$$($(LAB) kubeconfig) && KUBECONFIG=$$config KUBECTL_INFERENCE_IMAGE=lab.test/inference-job:dev PATH="$(CURDIR)/bin:$(LAB_DIR)/bin:$$PATH" bash
 
 .PHONY: lab-test
 lab-test: build ## the lab itself, and the stories on the real cluster

@@ -79,7 +79,9 @@ hub=http://hub.hub.svc:8080
 s3=http://s3.storage.svc:7070
 
 say "a namespace with the least rights for the Jobs, and the bucket's keys in a Secret"
-kubectl create namespace $namespace --dry-run=client -o yaml | kubectl apply -f - >/dev/null
+# What an earlier demo left would be measured with.
+kubectl delete namespace $namespace --ignore-not-found >/dev/null
+kubectl create namespace $namespace >/dev/null
 kubectl config set-context --current --namespace=$namespace >/dev/null
 kubectl create secret generic s3-keys --dry-run=client -o yaml \
   --from-literal=AWS_ACCESS_KEY_ID="$(kubectl get secret -n storage s3-root -o jsonpath='{.data.AWS_ACCESS_KEY_ID}' | base64 -d)" \

@@ -44,7 +44,8 @@ func (r *run) follow(ctx context.Context) ([]corev1.Pod, error) {
 			if err := r.crashing(own); err != nil {
 				return nil, err
 			}
-			found = reasons(own)
+			last = "its pods are not ready yet"
+			found = append(refusals(deployment), reasons(own)...)
 		}
 		for _, reason := range found {
 			last = reason
@@ -73,6 +74,17 @@ func (r *run) follow(ctx context.Context) ([]corev1.Pod, error) {
 		case <-time.After(r.deps.Poll):
 		}
 	}
+}
+
+// refusals says why the API server makes no pods of the Deployment: a quota, Pod
+// Security, a ServiceAccount that is not there. No pod can tell it.
+func refusals(deployment *appsv1.Deployment) []string {
+	for _, condition := range deployment.Status.Conditions {
+		if condition.Type == appsv1.DeploymentReplicaFailure && condition.Status == corev1.ConditionTrue {
+			return []string{fmt.Sprintf("the pods of Deployment %s cannot be made: %s", deployment.Name, condition.Message)}
+		}
+	}
+	return nil
 }
 
 func (r *run) timeout(err error, last string) error {

@@ -169,7 +169,7 @@ func (o *options) get() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.Print(o.streams.Out, report, writer(report))
+			return out.Print(o.streams.Out, report, writer(report, nextSaved+report.Run))
 		},
 	}
 	out.AddFlags(cmd)

@@ -213,7 +213,7 @@ func TestRender(t *testing.T) {
 		},
 	}
 	var text bytes.Buffer
-	if err := render(&text, report); err != nil {
+	if err := render(&text, report, nextSaved+report.Run); err != nil {
 		t.Fatal(err)
 	}
 	var plain bytes.Buffer

@@ -11,16 +11,24 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
 
+// What to do with a report: one that a Job saved is found by its run, one of a
+// local run is nowhere but in its output.
+const (
+	nextSaved = "kubectl inference envelope "
+	nextLocal = "repeat it with -o json > report.json, then kubectl inference envelope report.json"
+)
+
 // unknown stands where a number is not known.
 const unknown = "-"
 
-func writer(report record.BenchReport) func(io.Writer) error {
-	return func(w io.Writer) error { return render(w, report) }
+// writer renders a report; next is the step that follows.
+func writer(report record.BenchReport, next string) func(io.Writer) error {
+	return func(w io.Writer) error { return render(w, report, next) }
 }
 
 // render prints one line a case, and below it what a reader must know before
 // using a number: failures first.
-func render(w io.Writer, report record.BenchReport) error {
+func render(w io.Writer, report record.BenchReport, next string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "run %s: %s at %s\n\n", term.Bold(output.Cell(report.Run)), output.Cell(report.Target.Model), output.Cell(report.Plan.Target.URL))
 	table := output.Table{
@@ -55,7 +63,7 @@ func render(w io.Writer, report record.BenchReport) error {
 			fmt.Fprintf(&text, "%s %s: %s\n", term.Caution("note"), c.Case.Name, output.Cell(finding.Message))
 		}
 	}
-	fmt.Fprintf(&text, "\nnext: kubectl inference envelope %s\n", output.Cell(report.Run))
+	fmt.Fprintf(&text, "\nnext: %s\n", output.Cell(next))
 	_, err := io.WriteString(w, text.String())
 	return err
 }

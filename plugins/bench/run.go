@@ -53,7 +53,7 @@ func (o *options) run(ctx context.Context) error {
 	if reportErr != nil {
 		return errors.Join(err, reportErr)
 	}
-	if printErr := o.out.Print(o.streams.Out, report, writer(report)); printErr != nil {
+	if printErr := o.out.Print(o.streams.Out, report, writer(report, nextSaved+report.Run)); printErr != nil {
 		return printErr
 	}
 	return err
@@ -86,7 +86,7 @@ func (o *options) runLocal(ctx context.Context, plan record.BenchPlan) error {
 	if decodeErr := record.Decode(result, record.KindBenchReport, &report); decodeErr != nil {
 		return errors.Join(err, decodeErr)
 	}
-	if printErr := o.out.Print(o.streams.Out, report, writer(report)); printErr != nil {
+	if printErr := o.out.Print(o.streams.Out, report, writer(report, nextLocal)); printErr != nil {
 		return printErr
 	}
 	return err
@@ -104,7 +104,7 @@ func (o *options) fetch(ctx context.Context, event record.Event) error {
 	if err != nil {
 		return err
 	}
-	return o.out.Print(o.streams.Out, report, writer(report))
+	return o.out.Print(o.streams.Out, report, writer(report, nextSaved+report.Run))
 }
 
 // report reads the report that a run saved.

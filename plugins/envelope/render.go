@@ -157,7 +157,7 @@ func (p *page) knees(shape record.ShapeEnvelope) {
 	for _, knee := range shape.Knees {
 		how := knee.How
 		if knee.Withheld != nil {
-			how = "none: " + knee.Withheld.Message
+			how = "none: " + output.Cell(knee.Withheld.Message)
 		}
 		table.Rows = append(table.Rows, []string{kneeName(knee.Rule), number(knee.Concurrency), span(knee.Interval), output.Cell(how)})
 	}
@@ -206,10 +206,10 @@ func (p *page) notes(shape record.ShapeEnvelope) {
 	p.line("")
 	p.line("WARNINGS")
 	for _, excluded := range shape.Excluded {
-		p.bullet(term.Caution("left out") + fmt.Sprintf(" case %s of run %s: %s", excluded.Case, excluded.Run, excluded.Reason.Message))
+		p.bullet(term.Caution("left out") + fmt.Sprintf(" case %s of run %s: %s", output.Cell(excluded.Case), output.Cell(excluded.Run), output.Cell(excluded.Reason.Message)))
 	}
 	for _, warning := range shape.Warnings {
-		p.bullet(warning.Message)
+		p.bullet(output.Cell(warning.Message))
 	}
 }
 

@@ -58,14 +58,14 @@ func (p *page) thresholds(shape record.ShapeEnvelope) {
 		}
 		p.bullet(text)
 		for _, warning := range one.Warnings {
-			p.wrap(indent+"  ", warning.Message)
+			p.wrap(indent+"  ", output.Cell(warning.Message))
 		}
 	}
 	if rests := evidence(proposed); rests != "" {
 		p.bullet("evidence: " + rests)
 	}
 	for _, one := range withheld {
-		p.bullet(term.Caution("withheld") + fmt.Sprintf(" %s: %s", triggerName(one.Trigger), one.Withheld.Message))
+		p.bullet(term.Caution("withheld") + fmt.Sprintf(" %s: %s", triggerName(one.Trigger), output.Cell(one.Withheld.Message)))
 	}
 	p.checks(shape, shown)
 }

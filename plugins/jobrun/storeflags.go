@@ -1,11 +1,10 @@
 package jobrun
 
 import (
-	"net/url"
-
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
 // The keys that a Secret with S3 credentials has, which are also the
@@ -35,8 +34,8 @@ func (f *StoreFlags) Validate() error {
 	if f.Endpoint == "" {
 		return nil
 	}
-	if address, err := url.Parse(f.Endpoint); err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") {
-		return failure.New(failure.Usage, "write it as https://host:port", "read --s3-endpoint: %q is not a URL", f.Endpoint)
+	if err := record.CheckURL(f.Endpoint); err != nil {
+		return failure.New(failure.Usage, "write it as https://host:port", "read --s3-endpoint: %w", err)
 	}
 	return nil
 }

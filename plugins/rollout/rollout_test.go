@@ -160,7 +160,7 @@ func ownFile(t *testing.T, text string) *options {
 }
 
 // The seed's own object: one argument changes, and nothing else but the
-// namespace.
+// namespace and the deployment mode's spelling, which KServe rewrites.
 func TestOwnObject(t *testing.T) {
 	data, err := os.ReadFile("../../manifests/examples/seed/inferenceservice.yaml")
 	if err != nil {
@@ -168,7 +168,7 @@ func TestOwnObject(t *testing.T) {
 	}
 	seed := string(data)
 	o := ownFile(t, seed+"---\n# nothing here\n---\napiVersion: v1\nkind: Service\nmetadata: {name: other, namespace: models}\n")
-	want, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("s3://models/deepseek-14b-awq", model, "  name: deepseek-r1-14b\n  labels", "  name: deepseek-r1-14b\n  namespace: models\n  labels").Replace(seed)))
+	want, err := yaml.YAMLToJSON([]byte(strings.NewReplacer("s3://models/deepseek-14b-awq", model, "deploymentMode: RawDeployment", "deploymentMode: Standard", "  name: deepseek-r1-14b\n  labels", "  name: deepseek-r1-14b\n  namespace: models\n  labels").Replace(seed)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package record
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -122,7 +123,7 @@ func (p BenchPlan) Validate() error {
 	refuse := func(format string, args ...any) error {
 		return failure.New(failure.Usage, "", "read bench plan: "+format, args...)
 	}
-	if err := checkHTTP(p.Target.URL); err != nil {
+	if err := CheckURL(p.Target.URL); err != nil {
 		return refuse("target.url: %w", err)
 	}
 	if p.Target.API != APICompletions && p.Target.API != APIChat {
@@ -163,7 +164,7 @@ func (p BenchPlan) Validate() error {
 	if p.Prometheus == nil {
 		return nil
 	}
-	if err := checkHTTP(p.Prometheus.URL); err != nil {
+	if err := CheckURL(p.Prometheus.URL); err != nil {
 		return refuse("prometheus.url: %w", err)
 	}
 	if p.Prometheus.ScrapeLagSeconds < 0 || p.Prometheus.StepSeconds < 0 {
@@ -187,10 +188,16 @@ func (p BenchPlan) TotalSeconds() float64 {
 	return each * float64(len(p.Cases))
 }
 
-func checkHTTP(raw string) error {
+// CheckURL accepts the URL of a server. Credentials have no place in it: plans
+// are stored, shown and logged.
+func CheckURL(raw string) error {
 	parsed, err := url.Parse(raw)
 	if err != nil {
-		return err
+		// The error of the parser repeats the URL.
+		return errors.New("it is not a URL")
+	}
+	if parsed.User != nil {
+		return errors.New("it holds credentials: give them in a Secret")
 	}
 	if (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 		return fmt.Errorf("%q is not an http or https URL", raw)

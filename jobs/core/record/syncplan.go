@@ -1,7 +1,6 @@
 package record
 
 import (
-	"net/url"
 	"path"
 	"regexp"
 	"strings"
@@ -84,8 +83,8 @@ func (p SyncPlan) Validate() error {
 		if value == "" {
 			continue
 		}
-		if address, err := url.Parse(value); err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") {
-			return failure.New(failure.Usage, "", "read plan: %s %q is not an http or https URL", name, value)
+		if err := CheckURL(value); err != nil {
+			return failure.New(failure.Usage, "write it as https://host:port", "read plan: %s: %w", name, err)
 		}
 	}
 	switch p.Preset {

@@ -88,6 +88,7 @@ func podPath(kind string) []string {
 // Edit puts settings into the pod of an object and leaves the rest of it alone.
 // The engine is the container that names the model, else the first.
 func Edit(object *unstructured.Unstructured, settings Settings) error {
+	settleMode(object)
 	path := podPath(object.GetKind())
 	list := append(slices.Clone(path), "containers")
 	containers, _, err := unstructured.NestedSlice(object.Object, list...)
@@ -162,4 +163,16 @@ func URL(kind, name, namespace string) string {
 		name += "-predictor"
 	}
 	return fmt.Sprintf("http://%s.%s.svc", name, namespace)
+}
+
+// settleMode writes a deployment mode's old spelling as KServe stores it:
+// KServe rewrites RawDeployment to Standard and then owns the annotation, so
+// the same file applied again would conflict with that.
+func settleMode(object *unstructured.Unstructured) {
+	const mode = "serving.kserve.io/deploymentMode"
+	annotations := object.GetAnnotations()
+	if object.GetKind() == KindInferenceService && annotations[mode] == "RawDeployment" {
+		annotations[mode] = "Standard"
+		object.SetAnnotations(annotations)
+	}
 }

@@ -86,6 +86,9 @@ func kubeconfigCommand(env Environment, f *flags) *cobra.Command {
 				return err
 			}
 			path := o.Layout.Kubeconfig()
+			if o.Kubeconfig != "" {
+				path = o.Layout.Elsewhere()
+			}
 			if _, err := os.Stat(path); err != nil {
 				return failure.New(failure.NotFound, "start it: lab up", "find kubeconfig: the lab is not up")
 			}

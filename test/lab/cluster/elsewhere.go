@@ -59,15 +59,15 @@ func upElsewhere(ctx context.Context, o Options) (*Lab, error) {
 		err = api.FlattenConfig(raw)
 	}
 	if err == nil {
-		err = clientcmd.WriteToFile(*raw, o.Layout.Kubeconfig())
+		err = clientcmd.WriteToFile(*raw, o.Layout.Elsewhere())
 	}
 	if err != nil {
 		return nil, fmt.Errorf("copy kubeconfig: %w", err)
 	}
-	if err := workloads(ctx, o, o.Layout.Kubeconfig(), images); err != nil {
+	if err := workloads(ctx, o, o.Layout.Elsewhere(), images); err != nil {
 		return nil, err
 	}
-	return &Lab{Kubeconfig: o.Layout.Kubeconfig(), Prometheus: o.Prometheus, Started: true}, nil
+	return &Lab{Kubeconfig: o.Layout.Elsewhere(), Prometheus: o.Prometheus, Started: true}, nil
 }
 
 // refuseForeign refuses a cluster in which the lab's namespaces or KServe's
@@ -132,7 +132,7 @@ func downElsewhere(ctx context.Context, o Options) (bool, error) {
 			return true, err
 		}
 	}
-	if err := os.RemoveAll(filepath.Clean(o.Layout.Kubeconfig())); err != nil {
+	if err := os.RemoveAll(filepath.Clean(o.Layout.Elsewhere())); err != nil {
 		return true, fmt.Errorf("remove kubeconfig: %w", err)
 	}
 	return true, nil

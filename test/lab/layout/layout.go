@@ -63,6 +63,10 @@ func (l Layout) Run(elem ...string) string {
 // Kubeconfig is the file that programs outside the lab use to reach it.
 func (l Layout) Kubeconfig() string { return filepath.Join(string(l), "kubeconfig") }
 
+// Elsewhere is the kubeconfig of a cluster of others that is used instead. It
+// is apart from the lab's own, which may run at the same time.
+func (l Layout) Elsewhere() string { return filepath.Join(string(l), "elsewhere.kubeconfig") }
+
 // Lock is the file that commands which change the lab hold locked.
 func (l Layout) Lock() string { return filepath.Join(string(l), "lock") }
 
