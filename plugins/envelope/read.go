@@ -59,7 +59,7 @@ func (o *options) fetch(ctx context.Context, source string) ([]byte, error) {
 		return limited(file, source)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, failure.New(failure.Usage, "", "read report: %w", err)
-	case strings.ContainsRune(source, os.PathSeparator):
+	case strings.ContainsRune(source, os.PathSeparator), strings.HasSuffix(source, ".json"):
 		return nil, failure.New(failure.NotFound, "give the path of a saved report, or the name of a run",
 			"read report %s: there is no such file", source)
 	}

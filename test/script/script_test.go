@@ -4,10 +4,13 @@ package script
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -103,11 +106,11 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 // hub, s3, engine; each sets variables for the commands after it.
 func servers(t *testing.T, kubectl ...command) map[string]command {
 	commands := map[string]command{
-		"hub":       startHub,
-		"s3":        func(ts *testscript.TestScript, _ bool, _ []string) { startS3(t, ts) },
-		"engine":    startEngine,
-		"interrupt": interrupt,
-		"remove":    func(ts *testscript.TestScript, _ bool, args []string) { removeObject(t, ts, args) },
+		"hub":    startHub,
+		"s3":     func(ts *testscript.TestScript, _ bool, _ []string) { startS3(t, ts) },
+		"engine": startEngine,
+		"exits":  exits,
+		"remove": func(ts *testscript.TestScript, _ bool, args []string) { removeObject(t, ts, args) },
 	}
 	if len(kubectl) > 0 {
 		commands["kubectl"] = kubectl[0]
@@ -172,14 +175,21 @@ func startEngine(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("ENGINE", server.URL)
 }
 
-// interrupt sends Ctrl-C to the first background command.
-func interrupt(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) != 0 {
-		ts.Fatalf("usage: interrupt")
+// exits runs a command that must end with one exit code: exits CODE COMMAND
+// [ARG...].
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARG...]")
 	}
-	commands := ts.BackgroundCmds()
-	if len(commands) == 0 {
-		ts.Fatalf("interrupt: no background command runs")
+	code := 0
+	err := ts.Exec(args[1], args[2:]...)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		code = exit.ExitCode()
+	} else {
+		ts.Check(err)
 	}
-	ts.Check(commands[0].Process.Signal(os.Interrupt))
+	if got := strconv.Itoa(code); got != args[0] {
+		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
 }
