@@ -111,7 +111,7 @@ saved in the ConfigMap inference-bench-RUN and is what envelope reads.`,
 	o.job.AddFlags(cmd, streams)
 	o.out.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("api", cobra.FixedCompletions([]string{record.APICompletions, record.APIChat}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(jobrun.Commands(factory, streams, "bench", func(ctx context.Context, event record.Event) error { return o.fetch(ctx, event) })...)
+	cmd.AddCommand(jobrun.Commands(factory, streams, "bench", &o.out, func(ctx context.Context, event record.Event) error { return o.fetch(ctx, event) })...)
 	cmd.AddCommand(o.get())
 	return cmd
 }

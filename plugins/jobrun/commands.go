@@ -13,13 +13,14 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
 
-// Commands returns attach, list and cancel for the Jobs of one command.
-// show prints the result of a Job that ended well.
-func Commands(factory *kube.Factory, streams *term.Streams, command string, show func(context.Context, record.Event) error) []*cobra.Command {
-	r := runs{factory: factory, streams: streams, command: command, show: show}
+// Commands returns attach, list and cancel for the Jobs of one command. show
+// prints the result of a Job that ended well, in the format of out.
+func Commands(factory *kube.Factory, streams *term.Streams, command string, out *output.Flags, show func(context.Context, record.Event) error) []*cobra.Command {
+	r := runs{factory: factory, streams: streams, command: command, out: out, show: show}
 	return []*cobra.Command{r.attach(), r.list(), r.cancel()}
 }
 
@@ -27,17 +28,21 @@ type runs struct {
 	factory *kube.Factory
 	streams *term.Streams
 	command string
+	out     *output.Flags
 	show    func(context.Context, record.Event) error
 }
 
 func (r runs) attach() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use:               "attach RUN",
 		Short:             "Follow a run that is under way, or show how it ended",
 		Example:           fmt.Sprintf("  kubectl inference %s attach RUN", commandName(r.command)),
 		Args:              oneRun,
 		ValidArgsFunction: r.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := r.out.Validate(); err != nil {
+				return err
+			}
 			spec, job, err := r.get(cmd.Context(), args[0])
 			if err != nil {
 				return err
@@ -52,6 +57,8 @@ func (r runs) attach() *cobra.Command {
 			return r.end(cmd.Context(), spec, event, leave(err, spec))
 		},
 	}
+	r.out.AddFlags(cmd)
+	return cmd
 }
 
 // end shows what a run left behind: a run whose answer is "no" has a result too.

@@ -19,6 +19,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
+	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 	"github.com/kubectl-inference/kubectl-inference/test/apiserver"
 	"github.com/kubectl-inference/kubectl-inference/test/golden"
@@ -33,7 +34,7 @@ func command(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	root := &cobra.Command{Use: "kubectl-inference", SilenceErrors: true, SilenceUsage: true}
 	factory.AddFlags(root.PersistentFlags())
 	parent := &cobra.Command{Use: "sync-model"}
-	parent.AddCommand(Commands(factory, streams, "sync", func(_ context.Context, event record.Event) error {
+	parent.AddCommand(Commands(factory, streams, "sync", &output.Flags{}, func(_ context.Context, event record.Event) error {
 		_, err := fmt.Fprintf(&out, "result %s\n", event.Result)
 		return err
 	})...)

@@ -114,7 +114,7 @@ ConfigMap inference-coldstart-NAME.`,
 	o.out.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("kind", cobra.FixedCompletions([]string{kindAuto, kindInferenceService, kindDeployment}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("verify", cobra.FixedCompletions([]string{record.VerifyFast, record.VerifyManifest}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(jobrun.Commands(factory, streams, "rollout", func(_ context.Context, event record.Event) error { return o.show(event) })...)
+	cmd.AddCommand(jobrun.Commands(factory, streams, "rollout", &o.out, func(_ context.Context, event record.Event) error { return o.show(event) })...)
 	return cmd
 }
 

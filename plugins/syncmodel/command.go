@@ -94,7 +94,7 @@ written when everything is there: a prefix without it is not a delivery.`,
 	o.store.AddFlags(cmd)
 	o.out.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("preset", cobra.FixedCompletions([]string{record.PresetAll, record.PresetVLLM}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(jobrun.Commands(factory, streams, "sync", func(_ context.Context, event record.Event) error { return o.show(event.Result) })...)
+	cmd.AddCommand(jobrun.Commands(factory, streams, "sync", &o.out, func(_ context.Context, event record.Event) error { return o.show(event.Result) })...)
 	return cmd
 }
 
