@@ -78,7 +78,7 @@ written when everything is there: a prefix without it is not a delivery.`,
 	flags.StringVar(&o.plan.Revision, "revision", "", "commit (40 hex digits), branch or tag; what it resolves to is pinned")
 	flags.StringVar(&o.plan.Destination, "to", "", "bucket and prefix, as s3://BUCKET/PREFIX")
 	flags.BoolVar(&o.plan.Flat, "flat", false, "write to the prefix itself, not to PREFIX/OWNER/NAME/SHA")
-	flags.StringArrayVar(&o.plan.Include, "include", nil, "only files that match, as in `hf download` (repeatable)")
+	flags.StringArrayVar(&o.plan.Include, "include", nil, "only files that match, as in hf download (repeatable)")
 	flags.StringArrayVar(&o.plan.Exclude, "exclude", nil, "no files that match (repeatable)")
 	flags.StringVar(&o.plan.Preset, "preset", record.PresetAll, "which files: all, or vllm for what vLLM reads")
 	flags.StringVar(&o.plan.HubEndpoint, "hub-endpoint", "", "URL of the Hub or a mirror, as the Job reaches it (default the public Hub)")
