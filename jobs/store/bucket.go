@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -85,7 +86,13 @@ func (b *Bucket) connect(shared aws.Config) {
 		if b.config.Endpoint != "" {
 			o.BaseEndpoint = aws.String(b.config.Endpoint)
 		}
-		o.RetryMaxAttempts = b.config.Attempts
+		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+			r.MaxAttempts = b.config.Attempts
+			// The SDK gives up on a request that raced with another writer's. S3
+			// documents that it is to be sent again; other stores have other
+			// codes for it and the same status.
+			r.Retryables = append(r.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusConflict: {}}})
+		})
 		b.custom = o.BaseEndpoint != nil
 		if b.custom {
 			o.UsePathStyle = true

@@ -57,9 +57,6 @@ func isFile(item *item, sum string, object store.Object, can record.StoreCapabil
 	return reason == "" && got == sum
 }
 
-// commitAttempts is how often a commit that raced is tried again.
-const commitAttempts = 5
-
 // write puts the manifest, last and once.
 func (r *run) write(ctx context.Context) (*record.Manifest, error) {
 	manifest := r.manifest()
@@ -76,11 +73,7 @@ func (r *run) write(ctx context.Context) (*record.Manifest, error) {
 		ContentType: "application/json", IfAbsent: r.can.ConditionalPut, SHA256: sum,
 		Metadata: map[string]string{"revision": r.commit, metaSHA256: sum},
 	}
-	for range commitAttempts {
-		if _, err = r.bucket.Put(ctx, key, data, options); store.CauseOf(err) != store.Conflict {
-			break
-		}
-	}
+	_, err = r.bucket.Put(ctx, key, data, options)
 	if store.CauseOf(err) == store.Condition {
 		return r.other(ctx, key, manifest)
 	}

@@ -35,6 +35,10 @@ func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err e
 	check := newVerifier(file)
 	if err := r.parts(ctx, file, source, upload, check); err != nil {
 		r.report.transferred(-check.size)
+		// Another run finished the same file and swept this upload.
+		if store.CauseOf(err) == store.NoObject && file.SHA256 != "" && r.theirs(ctx, item, key, file.SHA256) {
+			return nil
+		}
 		return err
 	}
 	sum, err := check.check()
@@ -43,19 +47,30 @@ func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err e
 		return err
 	}
 	object, err := upload.Complete(ctx, file.Size, false)
-	if store.CauseOf(err) == store.NoObject {
-		// The answer to an earlier Complete was lost, or another run finished
-		// the same file and swept this upload: what counts is the object.
-		found, headErr := r.bucket.Head(ctx, key)
-		if headErr == nil && isFile(item, sum, found, r.can) {
-			object, err = found, nil
-		}
-	}
 	if err != nil {
-		return err
+		// The answer to an earlier Complete was lost, or another run finished
+		// the same file and swept this upload, at which some stores fail
+		// (versitygw: InternalError). What counts is the object.
+		if !r.theirs(ctx, item, key, sum) {
+			return err
+		}
+		// Where it is not gone yet, this upload is of no use.
+		_ = upload.Abort(ctx)
+		return nil
 	}
 	item.uploaded(sum, object)
 	return nil
+}
+
+// theirs says whether the object is there with the digest sum although this
+// run did not see it completed, and counts the file as uploaded then.
+func (r *run) theirs(ctx context.Context, item *item, key, sum string) bool {
+	found, err := r.bucket.Head(ctx, key)
+	if err != nil || !isFile(item, sum, found, r.can) {
+		return false
+	}
+	item.uploaded(sum, found)
+	return true
 }
 
 // parts moves all parts of a file and feeds them to check in order.

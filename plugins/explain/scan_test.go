@@ -2,12 +2,15 @@ package explain
 
 import (
 	"encoding/json"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -45,6 +48,37 @@ func (w *world) addAll(t testing.TB, services []service) {
 	workers.Wait()
 	if failed != nil {
 		t.Fatal(failed)
+	}
+	w.cached(t)
+}
+
+// cached waits until the API server's cache, from which a scan reads, has what
+// was written: it follows the store by a moment.
+func (w *world) cached(t testing.TB) {
+	t.Helper()
+	versions := func(resource schema.GroupVersionResource, at string) map[string]string {
+		list, err := w.dynamic.Resource(resource).Namespace(w.namespace).List(t.Context(), metav1.ListOptions{ResourceVersion: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all := map[string]string{}
+		for _, item := range list.Items {
+			all[item.GetName()] = item.GetResourceVersion()
+		}
+		return all
+	}
+	for _, resource := range []schema.GroupVersionResource{
+		{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"},
+		{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"},
+		{Group: "apps", Version: "v1", Resource: "deployments"},
+		{Version: "v1", Resource: "pods"},
+	} {
+		want := versions(resource, "")
+		for !maps.Equal(want, versions(resource, "0")) {
+			if t.Context().Err() != nil {
+				t.Fatal(t.Context().Err())
+			}
+		}
 	}
 }
 
