@@ -71,12 +71,15 @@ func engineImage(object unstructured.Unstructured) string {
 	return image
 }
 
+// grantHint mends a right that the Job lacks.
+const grantHint = "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/rollout | kubectl apply -f -`"
+
 // denied puts an API error on object into words.
 func denied(err error, verb string, object unstructured.Unstructured) error {
 	kind, hint := failure.Failed, ""
 	switch {
 	case apierrors.IsForbidden(err):
-		kind, hint = failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/rollout | kubectl apply -f -`"
+		kind, hint = failure.Denied, grantHint
 	case apierrors.IsConflict(err):
 		kind, hint = failure.Differs, "another manager owns the field: change it there, or remove the field from your object"
 	case apierrors.IsInvalid(err), apierrors.IsBadRequest(err):

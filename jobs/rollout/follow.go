@@ -125,7 +125,7 @@ func (r *run) look(ctx context.Context) (*appsv1.Deployment, []corev1.Pod, error
 
 func readError(err error, act string) error {
 	if apierrors.IsForbidden(err) {
-		return failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac/rollout | kubectl apply -f -`", "%s: %w", act, err)
+		return failure.New(failure.Denied, grantHint, "%s: %w", act, err)
 	}
 	return fmt.Errorf("%s: %w", act, err)
 }
