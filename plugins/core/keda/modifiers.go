@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/expr-lang/expr"
-	"github.com/expr-lang/expr/vm"
 )
 
 // UsesModifiers says whether scalingModifiers are set: then one composite
@@ -26,7 +25,7 @@ func (s ScaledObject) compositeTarget() (target float64, ok bool) {
 }
 
 // Formula is a formula of scalingModifiers that KEDA accepts.
-type Formula struct{ program *vm.Program }
+type Formula struct{ run func(values any) (any, error) }
 
 // CompileFormula compiles the formula by KEDA's rules with the library that
 // KEDA uses: the variables are the names of the external triggers, and the
@@ -51,7 +50,7 @@ func (s ScaledObject) CompileFormula(v Version) (Formula, error) {
 	if _, err := expr.Run(program, variables); err != nil {
 		return Formula{}, fmt.Errorf("try formula: %w", err)
 	}
-	return Formula{program}, nil
+	return Formula{func(values any) (any, error) { return expr.Run(program, values) }}, nil
 }
 
 // castToFloat wraps a formula as KEDA does: one with ?? may be nil since 2.20.
@@ -125,7 +124,7 @@ func (s ScaledObject) compose(v Version, observed, fallback []Observed, failed b
 	case len(fallback) > 0:
 		// Each trigger in fallback has the same value: that of the composite.
 		return Composite{Reason: CompositeFallback, Milli: fallback[0].Milli, values: []float64{fallback[0].value}}
-	case formula.program == nil:
+	case formula.run == nil:
 		return sum(observed)
 	}
 	return s.evaluate(v, formula, observed)
@@ -149,7 +148,7 @@ func (s ScaledObject) evaluate(v Version, formula Formula, observed []Observed) 
 		}
 		values[s.Spec.Triggers[o.Metric.Trigger].Name] = s.variable(v, o)
 	}
-	result, err := expr.Run(formula.program, values)
+	result, err := formula.run(values)
 	if err != nil {
 		return Composite{Reason: CompositeFailed, Failed: true, Problem: err.Error()}
 	}
