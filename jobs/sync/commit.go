@@ -18,7 +18,7 @@ import (
 // is what the store says, not what the upload believed.
 func (r *run) confirm(ctx context.Context) error {
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(2 * r.plan.Workers)
+	group.SetLimit(2 * r.plan.Parallel)
 	for _, item := range r.files {
 		if item.reason != reasonUploaded {
 			continue

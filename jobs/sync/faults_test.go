@@ -92,7 +92,7 @@ func TestRateLimitIsWaitedFor(t *testing.T) {
 		o.Limits = hub.Limits{Resolvers: 3, Window: 5 * time.Minute}
 	})
 	// One at a time: waits at the same time would each move the tests' clock.
-	w.plan.Workers = 1
+	w.plan.Parallel = 1
 	result := w.mustRun()
 	if result.RateLimitSeconds < 299 || result.RateLimitSeconds > 5*302 {
 		t.Errorf("waited %.0f s for %d requests at 3 in 300 s", result.RateLimitSeconds, w.hub.Stats().ResolveRequests)

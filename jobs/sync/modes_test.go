@@ -144,7 +144,7 @@ func TestCancelled(t *testing.T) {
 			cancel()
 		}
 	}
-	w.plan.Workers = 1
+	w.plan.Parallel = 1
 	_, err := sync.Run(ctx, w.plan, w.deps)
 	w.checkFailed(err, failure.Interrupted, "canceled")
 	if !errors.Is(err, context.Canceled) {

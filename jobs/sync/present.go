@@ -81,7 +81,7 @@ func (r *run) look(ctx context.Context) error {
 		sizes[object.Key] = object.Size
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(2 * r.plan.Workers)
+	group.SetLimit(2 * r.plan.Parallel)
 	planned := map[string]bool{r.key(record.ManifestName): true}
 	for _, item := range r.files {
 		key := r.key(item.file.Path)

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// DefaultWorkers and DefaultMemory are what a plan without its own gets.
-	DefaultWorkers = 8
-	DefaultMemory  = 256 << 20
+	// DefaultParallel and DefaultMemory are what a plan without its own gets.
+	DefaultParallel = 8
+	DefaultMemory   = 256 << 20
 
 	defaultProgress = 10 * time.Second
 )
@@ -113,8 +113,8 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 	if deps.Version == "" {
 		deps.Version = "dev"
 	}
-	if plan.Workers == 0 {
-		plan.Workers = DefaultWorkers
+	if plan.Parallel == 0 {
+		plan.Parallel = DefaultParallel
 	}
 	if plan.MemoryBytes == 0 {
 		plan.MemoryBytes = DefaultMemory
@@ -127,7 +127,7 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 	}
 	r := &run{
 		plan: plan, deps: deps, started: deps.Now(),
-		fetches: semaphore.NewWeighted(int64(plan.Workers)), sends: semaphore.NewWeighted(int64(plan.Workers)),
+		fetches: semaphore.NewWeighted(int64(plan.Parallel)), sends: semaphore.NewWeighted(int64(plan.Parallel)),
 	}
 	r.report = newReporter(deps.Emit, deps.Now)
 	client, err := hub.New(hub.Options{

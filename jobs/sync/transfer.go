@@ -42,7 +42,7 @@ func (r *run) transfer(ctx context.Context) error {
 	// Large files first, so that none of them is left to run alone at the end.
 	slices.SortStableFunc(rest, func(a, b *item) int { return cmp.Compare(b.file.Size, a.file.Size) })
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(r.plan.Workers)
+	group.SetLimit(r.plan.Parallel)
 	for _, item := range rest {
 		group.Go(func() error { return r.upload(groupCtx, item) })
 	}

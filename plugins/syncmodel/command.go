@@ -86,7 +86,7 @@ written when everything is there: a prefix without it is not a delivery.`,
 	flags.StringVar(&o.plan.KMSKey, "kms-key", "", "KMS key that encrypts the objects")
 	flags.BoolVar(&o.plan.AllowIncompleteIndex, "allow-incomplete-index", false, "accept an index that names weights which are not part of the plan")
 	flags.BoolVar(&o.plan.AllowUnverified, "allow-unverified", false, "accept files for which the endpoint states no digest")
-	flags.IntVar(&o.plan.Workers, "parallel", 0, "transfers in flight (default 8)")
+	flags.IntVar(&o.plan.Parallel, "parallel", 0, "transfers in flight (default 8)")
 	flags.Int32Var(&o.retries, "retries", 3, "how often a failed pod is replaced; errors that will come again are not retried")
 	flags.BoolVar(&o.plan.DryRun, "dry-run", false, "print what would be done and write nothing")
 	flags.BoolVar(&o.local, "local", false, "run here instead of in a Job, with "+keyToken+" and the AWS credentials of this environment")

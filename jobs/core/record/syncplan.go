@@ -1,6 +1,7 @@
 package record
 
 import (
+	"fmt"
 	"path"
 	"regexp"
 	"strings"
@@ -48,7 +49,9 @@ type SyncPlan struct {
 	AllowIncompleteIndex bool `json:"allow_incomplete_index,omitempty"`
 	// AllowUnverified accepts files for which the endpoint states no digest.
 	AllowUnverified bool `json:"allow_unverified,omitempty"`
-	// Workers is the number of transfers in flight inside one pod; 0 is 8.
+	// Parallel is the number of transfers in flight inside one pod; 0 is 8.
+	Parallel int `json:"parallel,omitempty"`
+	// Workers is the number of pods that share the files; 0 is one pod.
 	Workers int `json:"workers,omitempty"`
 	// MemoryBytes bounds all transfer buffers together; 0 is 256 MiB.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
@@ -92,8 +95,25 @@ func (p SyncPlan) Validate() error {
 	default:
 		return failure.New(failure.Usage, "the presets are all and vllm", "read plan: preset %q is not known", p.Preset)
 	}
-	if p.Workers < 0 || p.MemoryBytes < 0 {
-		return failure.New(failure.Usage, "", "read plan: workers and memory cannot be negative")
+	return p.checkSizes()
+}
+
+// The largest numbers that make sense: beyond them a typing error is likelier,
+// and the cost is not the user's alone.
+const (
+	MaxParallel = 256
+	MaxWorkers  = 64
+	MaxMemory   = 64 << 30
+)
+
+func (p SyncPlan) checkSizes() error {
+	for name, value := range map[string]struct{ got, most int }{"parallel": {p.Parallel, MaxParallel}, "workers": {p.Workers, MaxWorkers}} {
+		if value.got < 0 || value.got > value.most {
+			return failure.New(failure.Usage, fmt.Sprintf("give a number from 1 to %d", value.most), "read plan: %s is %d", name, value.got)
+		}
+	}
+	if p.MemoryBytes < 0 || p.MemoryBytes > MaxMemory {
+		return failure.New(failure.Usage, "give at most 64Gi", "read plan: memory is %d bytes", p.MemoryBytes)
 	}
 	return nil
 }

@@ -27,8 +27,12 @@ func TestSyncPlanValidate(t *testing.T) {
 		"double slash":      {change: func(p *SyncPlan) { p.Destination = "s3://m/a//b" }, want: "not an S3 location"},
 		"endpoint":          {change: func(p *SyncPlan) { p.HubEndpoint = "hub" }, want: "not an http or https URL"},
 		"unknown preset":    {change: func(p *SyncPlan) { p.Preset = "tgi" }, want: `preset "tgi" is not known`},
-		"negative workers":  {change: func(p *SyncPlan) { p.Workers = -1 }, want: "cannot be negative"},
-		"negative memory":   {change: func(p *SyncPlan) { p.MemoryBytes = -1 }, want: "cannot be negative"},
+		"negative workers":  {change: func(p *SyncPlan) { p.Workers = -1 }, want: "read plan: workers is -1"},
+		"absurd workers":    {change: func(p *SyncPlan) { p.Workers = 1000 }, want: "read plan: workers is 1000"},
+		"negative parallel": {change: func(p *SyncPlan) { p.Parallel = -1 }, want: "read plan: parallel is -1"},
+		"absurd parallel":   {change: func(p *SyncPlan) { p.Parallel = 1 << 20 }, want: "read plan: parallel is 1048576"},
+		"absurd memory":     {change: func(p *SyncPlan) { p.MemoryBytes = 1 << 50 }, want: "read plan: memory is"},
+		"negative memory":   {change: func(p *SyncPlan) { p.MemoryBytes = -1 }, want: "read plan: memory is -1"},
 		"s3 endpoint":       {change: func(p *SyncPlan) { p.S3Endpoint = "ftp://x" }, want: "not an http or https URL"},
 		"s3 endpoint valid": {change: func(p *SyncPlan) { p.S3Endpoint = "http://s3.store.svc:7070" }},
 	}
@@ -71,7 +75,7 @@ func TestSyncPlanPrefix(t *testing.T) {
 }
 
 func TestSyncPlanRoundTrip(t *testing.T) {
-	plan := SyncPlan{TypeMeta: Meta(KindSyncPlan), Repo: "o/n", Revision: "main", Destination: "s3://b", Include: []string{"*.json"}, Workers: 3, MemoryBytes: 1 << 20}
+	plan := SyncPlan{TypeMeta: Meta(KindSyncPlan), Repo: "o/n", Revision: "main", Destination: "s3://b", Include: []string{"*.json"}, Parallel: 3, Workers: 2, MemoryBytes: 1 << 20}
 	data, err := Encode(plan)
 	if err != nil {
 		t.Fatal(err)
