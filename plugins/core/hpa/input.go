@@ -44,6 +44,9 @@ type Input struct {
 	// (kube-system/kube-controller-manager): it remembers nothing older. Nil
 	// where that is unknown.
 	MemorySince *time.Time
+	// SpecSince is when the spec was last written: what the controller noted
+	// before followed other rules. Nil where that is unknown.
+	SpecSince *time.Time
 	// Rescales are the HPA's own size changes; nil where they are unknown.
 	Rescales *Rescales
 }
@@ -213,6 +216,9 @@ type History struct {
 type Rescale struct {
 	Time  time.Time
 	Delta Range
+	// Outdated marks a place that the next one may take. A mark stays, even
+	// where an edit makes a period longer that sees the rescale again.
+	Outdated bool
 }
 
 // Rescales are the HPA's own changes of size while it had a behavior.

@@ -15,7 +15,7 @@ func Remember(d Decision, to int32) (*History, *Rescales) {
 		history.Recommendations = slices.Clone(in.History.Recommendations)
 	}
 	if d.Stabilization != nil {
-		history.Recommendations = append(in.unexpired(history.Recommendations), Recommendation{in.Now, d.Raw.Low})
+		history.Recommendations = in.recommend(history.Recommendations, Recommendation{in.Now, d.Raw.Low})
 	}
 	var rescales Rescales
 	if in.Rescales != nil {
@@ -25,32 +25,45 @@ func Remember(d Decision, to int32) (*History, *Rescales) {
 	switch from := in.Replicas.Spec; {
 	case in.Behavior == nil:
 	case to > from:
-		rescales.Up = note(rescales.Up, Rescale{in.Now, Exactly(to - from)}, in.Behavior.Up.longestPeriod())
+		rescales.Up = note(rescales.Up, Rescale{Time: in.Now, Delta: Exactly(to - from)}, in.Behavior.Up.longestPeriod())
 	case to < from:
-		rescales.Down = note(rescales.Down, Rescale{in.Now, Exactly(from - to)}, in.Behavior.Down.longestPeriod())
+		rescales.Down = note(rescales.Down, Rescale{Time: in.Now, Delta: Exactly(from - to)}, in.Behavior.Down.longestPeriod())
 	}
 	return &history, &rescales
 }
 
-// unexpired drops proposals that are out of both windows.
-func (in Input) unexpired(recommendations []Recommendation) []Recommendation {
+// recommend stores a proposal in the place of the last one that is out of both
+// windows, if there is one. The others stay: an edit that makes a window longer
+// brings them back.
+func (in Input) recommend(recommendations []Recommendation, next Recommendation) []Recommendation {
 	up, down := in.windows()
 	cutoff := in.Now.Add(-max(up, down))
-	return slices.DeleteFunc(recommendations, func(r Recommendation) bool { return r.Time.Before(cutoff) })
+	for i := len(recommendations) - 1; i >= 0; i-- {
+		if recommendations[i].Time.Before(cutoff) {
+			recommendations[i] = next
+			return recommendations
+		}
+	}
+	return append(recommendations, next)
 }
 
 // note stores a rescale in the place of one that no policy of its own direction
 // looks at any more, if there is one. The other direction's policies may look
-// further back: they lose it.
+// further back: they lose it. So do those of a longer period after an edit.
 func note(rescales []Rescale, rescale Rescale, longest time.Duration) []Rescale {
 	cutoff := rescale.Time.Add(-longest)
-	for i := len(rescales) - 1; i >= 0; i-- {
-		if rescales[i].Time.Before(cutoff) {
-			rescales[i] = rescale
-			return rescales
+	last := -1
+	for i := range rescales {
+		rescales[i].Outdated = rescales[i].Outdated || rescales[i].Time.Before(cutoff)
+		if rescales[i].Outdated {
+			last = i
 		}
 	}
-	return append(rescales, rescale)
+	if last < 0 {
+		return append(rescales, rescale)
+	}
+	rescales[last] = rescale
+	return rescales
 }
 
 func (r Rules) longestPeriod() time.Duration {

@@ -9,7 +9,7 @@ import (
 
 func TestRememberRescales(t *testing.T) {
 	ago := func(seconds int, delta int32) Rescale {
-		return Rescale{start.Add(-time.Duration(seconds) * time.Second), Exactly(delta)}
+		return Rescale{Time: start.Add(-time.Duration(seconds) * time.Second), Delta: Exactly(delta)}
 	}
 	tests := map[string]struct {
 		in   Input
@@ -43,7 +43,7 @@ func TestRememberProposals(t *testing.T) {
 	in := at(4, external(6000, 2000))
 	in.History = &History{Recommendations: []Recommendation{{start.Add(-301 * time.Second), 9}, {start.Add(-300 * time.Second), 4}}}
 	history, _ := Remember(Decide(in), 4)
-	want := &History{Recommendations: []Recommendation{{start.Add(-300 * time.Second), 4}, {start, 3}}}
+	want := &History{Recommendations: []Recommendation{{start, 3}, {start.Add(-300 * time.Second), 4}}}
 	if diff := cmp.Diff(want, history); diff != "" {
 		t.Error(diff)
 	}

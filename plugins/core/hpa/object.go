@@ -23,6 +23,7 @@ func FromObject(object *autoscalingv2.HorizontalPodAutoscaler, status, ready Ran
 		in.Min = *object.Spec.MinReplicas
 	}
 	observed := ObservedIn(object)
+	in.SpecSince = observed.SpecTime
 	// A rescale from zero has cleared the condition that the sync still saw.
 	in.ScaledToZero = observed.ScaledToZero || (observed.Current == 0 && observed.Able == string(SucceededRescale))
 	if reason := ActiveReason(observed.Active); reason == InvalidSelector || reason == AmbiguousSelector {

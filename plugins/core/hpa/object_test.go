@@ -105,15 +105,15 @@ func TestKnownRescales(t *testing.T) {
 		"longer ago than a period":  {nil, scaled(2*time.Minute, ""), &Rescales{}},
 		"recent, events unreadable": {nil, scaled(20*time.Second, ""), nil},
 		"recent, event lost":        {[]SizeEvent{event(50*time.Second, 2)}, scaled(20*time.Second, ""), nil},
-		"bounded by the minimum":    {[]SizeEvent{event(20*time.Second, 4), event(5*time.Minute, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{start.Add(-20 * time.Second), Range{1, 3}}}}},
-		"from the minimum":          {[]SizeEvent{event(20*time.Second, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{start.Add(-20 * time.Second), Exactly(1)}}}},
+		"bounded by the minimum":    {[]SizeEvent{event(20*time.Second, 4), event(5*time.Minute, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{Time: start.Add(-20 * time.Second), Delta: Range{1, 3}}}}},
+		"from the minimum":          {[]SizeEvent{event(20*time.Second, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{Time: start.Add(-20 * time.Second), Delta: Exactly(1)}}}},
 		"the sync's own":            {[]SizeEvent{event(0, 4)}, scaled(0, "SucceededRescale"), &Rescales{}},
 		"merged events":             {[]SizeEvent{{Time: start.Add(-20 * time.Second), Count: 2, Size: 4}}, scaled(20*time.Second, ""), nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := at(4)
-			in.Behavior, in.MemorySince = seeds(), ptr(start.Add(-time.Hour))
+			in.Behavior, in.MemorySince, in.SpecSince = seeds(), ptr(start.Add(-time.Hour)), ptr(start.Add(-time.Hour))
 			if diff := cmp.Diff(test.want, in.KnownRescales(test.events, test.observed)); diff != "" {
 				t.Error(diff)
 			}
@@ -130,15 +130,15 @@ func TestForgottenRescales(t *testing.T) {
 		since *time.Time
 		want  *Rescales
 	}{
-		"not known":          {nil, &Rescales{Up: []Rescale{{last, Range{0, 3}}}}},
-		"remembered":         {ptr(start.Add(-time.Minute)), &Rescales{Up: []Rescale{{last, Range{1, 3}}}}},
+		"not known":          {nil, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 3}}}}},
+		"remembered":         {ptr(start.Add(-time.Minute)), &Rescales{Up: []Rescale{{Time: last, Delta: Range{1, 3}}}}},
 		"forgotten":          {ptr(start.Add(-10 * time.Second)), &Rescales{}},
-		"in the same second": {ptr(last), &Rescales{Up: []Rescale{{last, Range{0, 3}}}}},
+		"in the same second": {ptr(last), &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 3}}}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := at(4)
-			in.Behavior, in.MemorySince = seeds(), test.since
+			in.Behavior, in.MemorySince, in.SpecSince = seeds(), test.since, ptr(start.Add(-time.Hour))
 			if diff := cmp.Diff(test.want, in.KnownRescales(events, Observed{LastScale: &last})); diff != "" {
 				t.Error(diff)
 			}

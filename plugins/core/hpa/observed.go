@@ -21,6 +21,9 @@ type Observed struct {
 	LimitedTrue, ScaledToZero    bool
 	LastScale                    *time.Time
 	newestTransition, statusTime time.Time
+	// SpecTime is when somebody last wrote something other than the status, as
+	// managedFields tell; nil without them.
+	SpecTime *time.Time
 }
 
 // ObservedIn reads the status of an HPA.
@@ -53,6 +56,10 @@ func ObservedIn(object *autoscalingv2.HorizontalPodAutoscaler) Observed {
 	for _, entry := range object.ManagedFields {
 		if entry.Subresource == "status" && entry.Time != nil && entry.Time.After(o.statusTime) {
 			o.statusTime = entry.Time.Time
+		}
+		if entry.Subresource == "" && entry.Time != nil && (o.SpecTime == nil || entry.Time.After(*o.SpecTime)) {
+			at := entry.Time.Time
+			o.SpecTime = &at
 		}
 	}
 	return o

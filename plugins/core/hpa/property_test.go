@@ -36,8 +36,8 @@ func randomInput(g *rand.Rand) Input {
 	in.Behavior = seeds()
 	in.Behavior.Down.Policies[0].Value = []int32{25, 100, 300}[g.IntN(3)]
 	for range g.IntN(3) {
-		in.Rescales.Up = append(in.Rescales.Up, Rescale{start.Add(-time.Duration(g.IntN(90)) * time.Second), Exactly(int32(g.IntN(4)))})
-		in.Rescales.Down = append(in.Rescales.Down, Rescale{start.Add(-time.Duration(g.IntN(90)) * time.Second), Exactly(int32(g.IntN(4)))})
+		in.Rescales.Up = append(in.Rescales.Up, Rescale{Time: start.Add(-time.Duration(g.IntN(90)) * time.Second), Delta: Exactly(int32(g.IntN(4)))})
+		in.Rescales.Down = append(in.Rescales.Down, Rescale{Time: start.Add(-time.Duration(g.IntN(90)) * time.Second), Delta: Exactly(int32(g.IntN(4)))})
 	}
 	return in
 }
@@ -51,7 +51,7 @@ func TestBoundsContainTheDecision(t *testing.T) {
 		"deltas": func(in *Input) {
 			blur := func(rescales []Rescale) (out []Rescale) {
 				for _, r := range rescales {
-					out = append(out, Rescale{r.Time, Range{0, r.Delta.High + 3}})
+					out = append(out, Rescale{Time: r.Time, Delta: Range{0, r.Delta.High + 3}})
 				}
 				return out
 			}

@@ -41,7 +41,7 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 	sorted := slices.SortedFunc(slices.Values(events), func(a, b SizeEvent) int { return a.Time.Compare(b.Time) })
 	// The newest event must be the one that lastScaleTime tells of, or events
 	// were dropped.
-	if len(sorted) == 0 || sorted[len(sorted)-1].Time.Sub(*o.LastScale).Abs() > sameMoment {
+	if len(sorted) == 0 || sorted[len(sorted)-1].Time.Sub(*o.LastScale).Abs() > sameMoment || in.mayLack(sorted, longest) {
 		return nil
 	}
 	known := &Rescales{}
@@ -59,6 +59,14 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 		}
 		up := event.isUp()
 		delta := in.deltaOf(event, up)
+		if in.SpecSince == nil || !event.Time.After(in.SpecSince.Add(time.Second)) {
+			// Other limits and other periods may have been in force, or no
+			// behavior, which notes nothing.
+			delta = Range{0, max(1, event.Size)}
+			if !up {
+				delta.High = AnyCount().High
+			}
+		}
 		switch since := in.MemorySince; {
 		case since == nil || event.Time.Sub(*since).Abs() <= time.Second:
 			// A controller that took over since then knows nothing of it.
@@ -77,6 +85,50 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 		}
 	}
 	return known
+}
+
+// client-go lets an object have 25 events at once and one more every five
+// minutes, and drops those beyond (EventSourceObjectSpamFilter).
+const (
+	eventEvery = 5 * time.Minute
+	eventsKept = time.Hour
+)
+
+// mayLack says whether the controller may have dropped an event within the
+// longest period. Up to the moment of a drop at least one event every five
+// minutes was let through, for as long as events are kept.
+func (in Input) mayLack(sorted []SizeEvent, longest time.Duration) bool {
+	oldest := in.Now.Add(-in.Slack - longest - time.Second)
+	// A drop lies behind some event, which is the last one before it.
+	for last := range sorted {
+		next := in.Now
+		if last+1 < len(sorted) {
+			next = sorted[last+1].Time
+		}
+		if !next.Before(oldest) && in.mayDrop(sorted[:last+1], oldest) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayDrop says whether so many events came before, back to when they are no
+// longer kept, that the next one may have been dropped.
+func (in Input) mayDrop(before []SizeEvent, oldest time.Time) bool {
+	at := before[len(before)-1].Time
+	if at.Before(oldest) {
+		at = oldest
+	}
+	count := 0
+	for i := len(before) - 1; i >= 0; i-- {
+		since := at.Sub(before[i].Time)
+		if float64(count) < float64(since)/float64(eventEvery)-1 {
+			return false
+		}
+		count += int(max(1, before[i].Count))
+	}
+	kept := at.Sub(in.Now.Add(-eventsKept))
+	return float64(count) >= float64(kept)/float64(eventEvery)-1
 }
 
 func (e SizeEvent) isUp() bool {

@@ -95,11 +95,11 @@ func TestLimits(t *testing.T) {
 		"disabled down":                   {with(at(6, external(0, 2000)), func(in *Input) { in.Behavior = seeds(); in.Behavior.Down.Select = SelectDisabled }), 6, ScaleDownLimit},
 		"kubernetes#108354 both directions": {with(at(6, external(100_000, 2000)), func(in *Input) {
 			in.Behavior = &Behavior{Up: pods(4, time.Minute), Down: pods(4, time.Minute)}
-			in.Rescales = &Rescales{Up: []Rescale{{start.Add(-40 * time.Second), Exactly(4)}}, Down: []Rescale{{start.Add(-20 * time.Second), Exactly(2)}}}
+			in.Rescales = &Rescales{Up: []Rescale{{Time: start.Add(-40 * time.Second), Delta: Exactly(4)}}, Down: []Rescale{{Time: start.Add(-20 * time.Second), Delta: Exactly(2)}}}
 		}), 8, ScaleUpLimit},
 		"an event as old as the period is out": {with(at(4, external(100_000, 2000)), func(in *Input) {
 			in.Behavior = seeds()
-			in.Rescales = &Rescales{Up: []Rescale{{start.Add(-30 * time.Second), Exactly(2)}}}
+			in.Rescales = &Rescales{Up: []Rescale{{Time: start.Add(-30 * time.Second), Delta: Exactly(2)}}}
 		}), 8, ScaleUpLimit},
 		"smaller of two policies": {with(at(10, external(100_000, 2000)), func(in *Input) {
 			rules := Rules{Window: ptr(time.Duration(0)), Select: SelectMin, Policies: []Policy{{PodsPolicy, 4, time.Minute}, {PercentPolicy, 10, time.Minute}}}
