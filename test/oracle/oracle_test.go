@@ -20,8 +20,11 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 )
 
-// syncsPerTrace is about eight minutes: longer than every window drawn.
-const syncsPerTrace = 32
+// course is how long a trace is, and what happens in it, in percent of syncs.
+type course struct{ syncs, restarts, edits int }
+
+// A short course is about eight minutes: longer than every window drawn.
+var short = course{syncs: 32, restarts: 3}
 
 // TestControllerAgrees runs traces of the real controller and holds two views
 // against it after every sync: the model with everything known, which must
@@ -35,7 +38,7 @@ func TestControllerAgrees(t *testing.T) {
 	var sum tally
 	for i := setting(t, "ORACLE_TRACE", 0); sum.states < states; i++ {
 		g := generator{rand.New(rand.NewPCG(uint64(seed), uint64(i)))}
-		synctest.Test(t, func(t *testing.T) { runTrace(t, g, version, i, &sum) })
+		synctest.Test(t, func(t *testing.T) { runTrace(t, g, version, i, short, &sum) })
 		if t.Failed() {
 			return
 		}
@@ -80,7 +83,7 @@ type trace struct {
 	sum    *tally
 }
 
-func runTrace(t *testing.T, g generator, version hpa.Version, number int, sum *tally) {
+func runTrace(t *testing.T, g generator, version hpa.Version, number int, c course, sum *tally) {
 	object := g.hpa()
 	w := &world{flags: g.flags()}
 	w.spec = int32(1 + g.IntN(int(object.Spec.MaxReplicas)+1))
@@ -90,19 +93,24 @@ func runTrace(t *testing.T, g generator, version hpa.Version, number int, sum *t
 	seen, before := 0, w.situation
 	stop := w.start(tr.client)
 	defer func() { stop() }()
-	for range syncsPerTrace {
+	for range c.syncs {
 		if !w.await(seen + 1) {
 			t.Fatalf("trace %d: no sync for two periods", number)
 		}
 		if !tr.compare(t, object, before) {
 			return
 		}
-		next, restarts := w.syncs[len(w.syncs)-1].Add(syncPeriod), g.chance(3)
+		next, restarts := w.syncs[len(w.syncs)-1].Add(syncPeriod), g.chance(c.restarts)
 		if restarts {
 			// A new leader remembers nothing.
 			stop()
 			tr.history, tr.rescales = nil, nil
 			next = time.Now()
+		}
+		if g.chance(c.edits) {
+			object = tr.edit(t, g)
+			// Values of the old metrics may be beyond any size in the new ones.
+			w.totals = nil
 		}
 		g.step(w, m, object, next)
 		seen, before = len(w.syncs), w.situation
@@ -166,15 +174,12 @@ func (tr *trace) compare(t *testing.T, object *autoscalingv2.HorizontalPodAutosc
 	if !observed.AbleTrue {
 		size = before.spec
 	}
-	tr.history, tr.rescales = hpa.Remember(decision, size)
-	for _, rescales := range [][]hpa.Rescale{tr.rescales.Up, tr.rescales.Down} {
-		for i := range rescales {
-			if rescales[i].Time.Equal(at) {
-				// After a conflict the controller waits some milliseconds.
-				rescales[i].Time = tr.world.wrote
-			}
-		}
+	wrote := at
+	if w := tr.world.wrote; w.After(at) {
+		// After a conflict the controller waits some milliseconds.
+		wrote = w
 	}
+	tr.history, tr.rescales = hpa.RememberAt(decision, size, wrote)
 	tr.zeroed = observed.ScaledToZero
 	return !t.Failed()
 }

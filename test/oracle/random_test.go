@@ -24,7 +24,7 @@ func (g generator) chance(percent int) bool { return g.IntN(100) < percent }
 func (g generator) hpa() *autoscalingv2.HorizontalPodAutoscaler {
 	low := int32(1 + g.IntN(3))
 	object := &autoscalingv2.HorizontalPodAutoscaler{
-		ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: namespace},
+		ObjectMeta: metav1.ObjectMeta{Name: "h", Namespace: namespace, ManagedFields: written(time.Now())},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{Kind: "Deployment", Name: "x", APIVersion: "apps/v1"},
 			MinReplicas:    &low,

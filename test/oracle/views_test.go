@@ -124,7 +124,8 @@ func (tr *trace) outside(object *autoscalingv2.HorizontalPodAutoscaler, before s
 	in := tr.input(object, before, at)
 	sizes := []hpa.SizeEvent{}
 	for _, event := range tr.world.events {
-		if n, reason, ok := hpa.ParseRescale(event.Message); ok && event.Reason == "SuccessfulRescale" {
+		kept := at.Sub(event.LastTimestamp.Time) < time.Hour
+		if n, reason, ok := hpa.ParseRescale(event.Message); ok && kept && event.Reason == "SuccessfulRescale" {
 			sizes = append(sizes, hpa.SizeEvent{Time: event.LastTimestamp.Time, Count: event.Count, Size: n, Reason: reason})
 		}
 	}

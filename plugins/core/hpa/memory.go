@@ -9,6 +9,12 @@ import (
 // then wrote the size to: the memory for the next Input. The decision must
 // have been made with everything known.
 func Remember(d Decision, to int32) (*History, *Rescales) {
+	return RememberAt(d, to, d.Input.Now)
+}
+
+// RememberAt is Remember where writing the size took until wrote, as it does
+// after a conflict.
+func RememberAt(d Decision, to int32, wrote time.Time) (*History, *Rescales) {
 	in := d.Input
 	var history History
 	if in.History != nil {
@@ -25,9 +31,9 @@ func Remember(d Decision, to int32) (*History, *Rescales) {
 	switch from := in.Replicas.Spec; {
 	case in.Behavior == nil:
 	case to > from:
-		rescales.Up = note(rescales.Up, Rescale{Time: in.Now, Delta: Exactly(to - from)}, in.Behavior.Up.longestPeriod())
+		rescales.Up = note(rescales.Up, Rescale{Time: wrote, Delta: Exactly(to - from)}, in.Behavior.Up.longestPeriod())
 	case to < from:
-		rescales.Down = note(rescales.Down, Rescale{Time: in.Now, Delta: Exactly(from - to)}, in.Behavior.Down.longestPeriod())
+		rescales.Down = note(rescales.Down, Rescale{Time: wrote, Delta: Exactly(from - to)}, in.Behavior.Down.longestPeriod())
 	}
 	return &history, &rescales
 }
