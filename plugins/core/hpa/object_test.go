@@ -211,3 +211,60 @@ func TestParseVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestRescalesAcrossEdits: what was noted before an edit of the spec followed
+// rules that nobody can read any more.
+func TestRescalesAcrossEdits(t *testing.T) {
+	last := start.Add(-20 * time.Second)
+	up := []SizeEvent{{Time: last, Count: 1, Size: 4, Reason: "external metric s0-prometheus above target"}}
+	down := []SizeEvent{{Time: last, Count: 1, Size: 4, Reason: "All metrics below target"}}
+	tests := map[string]struct {
+		since  *time.Time
+		events []SizeEvent
+		want   *Rescales
+	}{
+		"edited before it":      {ptr(start.Add(-time.Minute)), up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{1, 3}}}}},
+		"edited after it":       {ptr(start.Add(-10 * time.Second)), up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 4}}}}},
+		"edited after it, down": {ptr(start.Add(-10 * time.Second)), down, &Rescales{Down: []Rescale{{Time: last, Delta: Range{0, AnyCount().High}}}}},
+		"not known":             {nil, up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 4}}}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := at(4)
+			in.Behavior, in.MemorySince, in.SpecSince = seeds(), ptr(start.Add(-time.Hour)), test.since
+			if diff := cmp.Diff(test.want, in.KnownRescales(test.events, Observed{LastScale: &last})); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDroppedEvents: client-go lets through 25 events of an object and then one
+// every five minutes; where that may have been so, the rescales are not known.
+func TestDroppedEvents(t *testing.T) {
+	every := func(step time.Duration, count int) (events []SizeEvent) {
+		for i := range count {
+			events = append(events, SizeEvent{Time: start.Add(-20*time.Second - time.Duration(i)*step), Count: 1, Size: 4, Reason: "x above target"})
+		}
+		return events
+	}
+	tests := map[string]struct {
+		events []SizeEvent
+		known  bool
+	}{
+		"a few at once":                  {every(30*time.Second, 4), true},
+		"every ten minutes for an hour":  {every(10*time.Minute, 6), true},
+		"every five minutes for an hour": {every(5*time.Minute, 12), false},
+		"twelve within six minutes":      {every(30*time.Second, 12), false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			in := at(4)
+			in.Behavior, in.MemorySince, in.SpecSince = seeds(), ptr(start.Add(-2*time.Hour)), ptr(start.Add(-2*time.Hour))
+			last := start.Add(-20 * time.Second)
+			if got := in.KnownRescales(test.events, Observed{LastScale: &last}); (got != nil) != test.known {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
