@@ -53,6 +53,10 @@ const example = `  # Why are there N replicas right now?
 
   # Lint a ScaledObject in CI
   kubectl inference explain-scaling -f scaledobject.yaml --fail-on=warning
+  kubectl inference explain-scaling --list-rules
+
+  # What would a ScaledObject do that is not applied yet?
+  kubectl inference explain-scaling -f scaledobject.yaml --set replicas=2 --set s0.value=9
 
   # Saved objects, without a cluster
   kubectl get hpa,scaledobject,deployment,events -n llm-serving -o yaml > saved.yaml
@@ -76,6 +80,7 @@ type options struct {
 	leadTime   time.Duration
 	sets       []string
 	settings   []setting
+	rules      bool
 }
 
 // New makes the command.
@@ -105,7 +110,8 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger takes longer than this to ask for a replica, such as 90s")
-	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, TRIGGER.threshold=, TRIGGER.metricType=, replicas=, min=, max=, behavior.scaleUp.stabilizationWindowSeconds= ...")
+	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, .threshold=, .metricType=, .activationThreshold=, replicas=, min=, max=, idle=, cooldown=, pollingInterval=, behavior.scaleUp.stabilizationWindowSeconds= ...")
+	cmd.Flags().BoolVar(&o.rules, "list-rules", false, "list the rules of WARNINGS with their ids and severities, and do nothing else")
 	return cmd
 }
 
@@ -126,6 +132,10 @@ func (o *options) complete(args []string) (err error) {
 		return err
 	}
 	switch {
+	case o.rules && (len(args) > 0 || len(o.files) > 0 || o.all || o.watch):
+		return failure.New(failure.Usage, "leave the rest away", "explain scaling: --list-rules explains nothing")
+	case o.rules:
+		return nil
 	case o.all && len(o.files) > 0:
 		return failure.New(failure.Usage, "leave -A away: a file's objects are all explained", "explain scaling: -A is for a cluster, -f for saved objects")
 	case o.all && len(args) > 0:
@@ -170,6 +180,9 @@ func (o *options) complete(args []string) (err error) {
 func (o *options) scans(args []string) bool { return len(args) == 0 && len(o.files) == 0 }
 
 func (o *options) run(ctx context.Context) error {
+	if o.rules {
+		return o.listRules()
+	}
 	if o.target.Name == "" && len(o.files) == 0 {
 		return o.runScan(ctx)
 	}

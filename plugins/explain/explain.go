@@ -48,6 +48,7 @@ func explain(in inputs) record.ScalingExplanation {
 		}
 		document.Chains = append(document.Chains, explainChain(link, version, in.at, len(in.chains) > 1))
 	}
+	lintSiblings(in.chains, document.Chains)
 	return document
 }
 
@@ -82,7 +83,7 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 			out.Check = checkOf(check, observed)
 		}
 	} else {
-		out.Triggers = idleTriggers(link)
+		out.Triggers = idleTriggers(link, version)
 	}
 	out.KEDA = kedaLoopOf(link, at)
 	out.Warnings = append(out.Warnings, lint(link, out)...)

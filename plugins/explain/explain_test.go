@@ -164,36 +164,3 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
-
-// TestLiveObjects explains objects that were read from a live cluster, where
-// they are kept next to the checkout.
-func TestLiveObjects(t *testing.T) {
-	files, err := filepath.Glob("../../../shared/fixtures/hpa/*-hpa.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(files) == 0 {
-		t.Skip("the saved live objects are not next to this checkout")
-	}
-	for _, file := range files {
-		base := strings.TrimSuffix(file, "-hpa.yaml")
-		t.Run(filepath.Base(base), func(t *testing.T) {
-			args := []string{"-o", "json", "-f", file}
-			for _, part := range []string{"-hpa-events", "-scaledobject", "-scaledobject-events", "-deployment"} {
-				args = append(args, "-f", base+part+".yaml")
-			}
-			stdout, _, err := run(t, "", args...)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var document record.ScalingExplanation
-			if err := json.Unmarshal([]byte(stdout), &document); err != nil {
-				t.Fatal(err)
-			}
-			check := document.Chains[0].Check
-			if check == nil || !check.Compared || !check.Agrees {
-				t.Errorf("got %+v", check)
-			}
-		})
-	}
-}

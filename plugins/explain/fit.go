@@ -97,7 +97,7 @@ func wrap(text string, width int) string {
 		}
 		indent := strings.Repeat(" ", len(line)-len(strings.TrimLeft(line, " "))+2)
 		used := 0
-		for i, word := range strings.Split(line, " ") {
+		for i, word := range breakLong(strings.Split(line, " "), width-len(indent)) {
 			size := lipgloss.Width(word)
 			switch {
 			case i == 0:
@@ -114,6 +114,33 @@ func wrap(text string, width int) string {
 		out.WriteString("\n")
 	}
 	return out.String()
+}
+
+// breakLong breaks words that are wider than a line, such as names: a terminal
+// would break them anyway, at a place that the next line's indent knows nothing
+// of.
+func breakLong(words []string, width int) []string {
+	if width <= 0 {
+		return words
+	}
+	var out []string
+	for _, word := range words {
+		for lipgloss.Width(word) > width && !strings.Contains(word, "\x1b") {
+			head, used := 0, 0
+			for at, r := range word {
+				if used += lipgloss.Width(string(r)); used > width {
+					break
+				}
+				head = at + len(string(r))
+			}
+			if head == 0 {
+				break
+			}
+			out, word = append(out, word[:head]), word[head:]
+		}
+		out = append(out, word)
+	}
+	return out
 }
 
 // cutStyled cuts a styled line to width columns.

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
 )
 
 // The ids of findings. They are part of the contract: programs match on them.
@@ -34,6 +36,8 @@ const (
 	idCoarseBucket    = "quantile-in-coarse-bucket"
 	idNoQueueTime     = "latency-excludes-queue-time"
 	idSlow            = "reacts-slower-than-lead-time"
+	idRefused         = "hpa-refused"
+	idCountTolerance  = "last-replicas-within-tolerance"
 )
 
 // findings collects them.
@@ -57,11 +61,8 @@ func lint(link chain.Chain, explained record.ScalingChain) []record.Finding {
 	}
 	if link.ScaledObject != nil {
 		found.scaledObject(*link.ScaledObject, explained)
-		up, _ := tolerancesOf(explained)
-		for _, trigger := range explained.Triggers {
-			if trigger.Index == nil {
-				continue
-			}
+		up, _ := tolerancesOf(link, explained)
+		for _, trigger := range ownTriggers(*link.ScaledObject, explained) {
 			rule := triggerRules{
 				findings: &found, source: link.ScaledObject.Spec.Triggers[*trigger.Index], trigger: trigger,
 				so: *link.ScaledObject, workload: link.Target, tolerance: up,
@@ -76,10 +77,30 @@ func lint(link chain.Chain, explained record.ScalingChain) []record.Finding {
 	return found
 }
 
-// tolerancesOf are those of the decision, else the controller's defaults.
-func tolerancesOf(explained record.ScalingChain) (up, down float64) {
+// ownTriggers are the triggers that the ScaledObject itself has. With
+// scalingModifiers the HPA knows one composite metric instead of them.
+func ownTriggers(so keda.ScaledObject, explained record.ScalingChain) []record.ScalingTrigger {
+	if so.UsesModifiers() {
+		return sourcesOf(so)
+	}
+	var own []record.ScalingTrigger
+	for _, trigger := range explained.Triggers {
+		if trigger.Index != nil {
+			own = append(own, trigger)
+		}
+	}
+	return own
+}
+
+// tolerancesOf are those of the decision, else those that the manifest asks
+// for, else the controller's defaults.
+func tolerancesOf(link chain.Chain, explained record.ScalingChain) (up, down float64) {
 	if explained.Decision != nil {
 		return explained.Decision.ToleranceUp, explained.Decision.ToleranceDown
+	}
+	if link.HPA == nil && link.ScaledObject != nil {
+		planned := plannedHPA(link)
+		return hpa.FromObject(planned, hpa.Range{}, hpa.Range{}, hpa.Version{}, time.Time{}).Tolerances()
 	}
 	return hpa.DefaultTolerance, hpa.DefaultTolerance
 }

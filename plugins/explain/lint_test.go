@@ -3,6 +3,7 @@ package explain
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -90,7 +91,29 @@ func TestLint(t *testing.T) {
 		idSlow + " without a lead time": {"info",
 			manifest(atLeast1+"  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {stabilizationWindowSeconds: 120}}}}\n", trigger(queue, "2", "")),
 			manifest(atLeast1, trigger(queue, "2", "")), "2m stabilization", nil},
+		idFallbackOff + " for a negative count": {"error",
+			manifest(atLeast1+"  fallback: {failureThreshold: 3, replicas: -1}\n", trigger(queue, "2", "")),
+			manifest(atLeast1+"  fallback: {failureThreshold: 3, replicas: 0}\n", trigger(queue, "2", "")), "may not be negative", nil},
+		idRefused: {"error", manifest("  minReplicaCount: 101\n", trigger(queue, "2", "")), manifest("  minReplicaCount: 100\n", trigger(queue, "2", "")), "101 is above maxReplicaCount 100", nil},
+		// kserve#4764
+		idRefused + " for a target of 0 percent": {"error",
+			manifest(atLeast1, "  - {type: cpu, metricType: Utilization, metadata: {value: '0'}}"),
+			manifest(atLeast1, "  - {type: cpu, metricType: Utilization, metadata: {value: '1'}}"), "must be above 0", nil},
+		idRefused + " for a threshold of nothing": {"error", manifest(atLeast1, trigger(queue, "0.0004", "")), manifest(atLeast1, trigger(queue, "0.0005001", "")), "s0 queue depth has the target 0.0004", nil},
+		idRefused + " for a utilization": {"error",
+			manifest(atLeast1, trigger(queue, "2", ", metricType: Utilization")), manifest(atLeast1, trigger(queue, "2", ", metricType: Value")), "only cpu and memory", nil},
+		idRefused + " for a formula": {"error",
+			manifest(atLeast1+"  advanced: {scalingModifiers: {formula: 'a + b', target: '2'}}\n", trigger(queue, "2", ", name: a")),
+			manifest(atLeast1+"  advanced: {scalingModifiers: {formula: 'a + 1', target: '2'}}\n", trigger(queue, "2", ", name: a")), "unknown name b", nil},
+		// keda#5263, keda#7398
+		idCountTolerance: {"warning", manifest(atLeast1, cron("60")), manifest(atLeast1, cron("10")), "asks for 60 replicas and stops at 55 on the way up: 60/55 = 1.091", nil},
+		idCountTolerance + " of a metric": {"info",
+			manifest(atLeast1, trigger("sum(wva_desired_replicas)", "1", "")), manifest(atLeast1+"  maxReplicaCount: 10\n", trigger("sum(wva_desired_replicas)", "1", "")), "at its maximum asks for 100 replicas and stops at 91", nil},
+		idCountTolerance + " without a tolerance": {"warning",
+			manifest(atLeast1, cron("11")),
+			manifest(atLeast1+"  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {tolerance: 0}}}}\n", cron("11")), "stops at 10", nil},
 	}
+	defer documented(t, slices.Collect(maps.Keys(tests)), false)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			id, _, _ := strings.Cut(name, " ")
@@ -111,6 +134,29 @@ func TestLint(t *testing.T) {
 	}
 }
 
+func cron(replicas string) string {
+	return "  - {type: cron, metadata: {timezone: UTC, start: 0 8 * * *, end: 0 20 * * *, desiredReplicas: '" + replicas + "'}}"
+}
+
+// documented: each rule that a manifest, or that needs a controller, is in one
+// of both tests, and no test is about an id that --list-rules does not know.
+func documented(t *testing.T, tested []string, live bool) {
+	t.Helper()
+	ids := map[string]bool{}
+	for _, name := range tested {
+		id, _, _ := strings.Cut(name, " ")
+		ids[id] = true
+		if !slices.ContainsFunc(rules(), func(r record.ScalingRule) bool { return r.ID == id }) {
+			t.Errorf("%s is not documented", id)
+		}
+	}
+	for _, rule := range rules() {
+		if rule.Live == live && !ids[rule.ID] {
+			t.Errorf("%s is not tested", rule.ID)
+		}
+	}
+}
+
 func findingsIn(t *testing.T, yaml string, args ...string) []record.Finding {
 	t.Helper()
 	stdout, _, err := run(t, yaml, append([]string{"-f", "-", "-o", "json"}, args...)...)
@@ -125,23 +171,6 @@ func findingsIn(t *testing.T, yaml string, args ...string) []record.Finding {
 		t.Errorf("state %s", document.Chains[0].State)
 	}
 	return document.Chains[0].Warnings
-}
-
-// TestLintLive: rules that need what a controller wrote.
-func TestLintLive(t *testing.T) {
-	ids := func(file string) []string {
-		var ids []string
-		for _, f := range document(t, "-f", file).Chains[0].Warnings {
-			ids = append(ids, f.ID)
-		}
-		return ids
-	}
-	if got := ids("testdata/one-broken.yaml"); !slices.Contains(got, idNotReady) {
-		t.Errorf("got %v", got)
-	}
-	if got := ids("testdata/waiting.yaml"); !slices.Contains(got, idWithinTolerance) || slices.Contains(got, idNotReady) || slices.Contains(got, idRivals) {
-		t.Errorf("got %v", got)
-	}
 }
 
 func TestFailOn(t *testing.T) {

@@ -16,6 +16,7 @@ func (f *findings) scaledObject(so keda.ScaledObject, explained record.ScalingCh
 		f.add(idNotReady, record.SeverityError, "", "kubectl describe scaledobject "+so.Metadata.Name,
 			"KEDA reports Ready=%s (%s): %s", ready.Status, ready.Reason, ready.Message)
 	}
+	f.refused(so)
 	f.fallback(so, explained)
 	f.zeroAndIdle(so)
 	f.noQueueTime(so)
@@ -40,11 +41,34 @@ func (f *findings) fallback(so keda.ScaledObject, explained record.ScalingChain)
 	case !external:
 		f.add(idFallbackOff, record.SeverityWarning, "", "remove spec.fallback, or add a trigger that it covers",
 			"the fallback to %d replicas never acts: it covers no cpu or memory trigger, and there is no other", so.Spec.Fallback.Replicas)
-	case so.Composite():
-		target := so.Spec.Advanced.Modifiers.Target
-		if n, err := strconv.ParseInt(target, 10, 64); err != nil || n <= 0 {
+	default:
+		f.fallbackOff(so, explained)
+	}
+}
+
+// fallbackOff: KEDA says in its log only that a fallback does nothing.
+func (f *findings) fallbackOff(so keda.ScaledObject, explained record.ScalingChain) {
+	version, replicas := keda.Newest(), so.Spec.Fallback.Replicas
+	if explained.KEDA != nil && !explained.KEDA.VersionAssumed {
+		version, _ = keda.ParseVersion(explained.KEDA.Version)
+	}
+	said := map[keda.FallbackProblem]bool{}
+	for _, metric := range so.Metrics(version) {
+		problem := so.FallbackProblem(version, metric.TargetType)
+		if metric.Source != keda.SourceExternal || said[problem] {
+			continue
+		}
+		said[problem] = true
+		switch problem {
+		case keda.FallbackTargetNoInteger:
 			f.add(idFallbackOff, record.SeverityError, "", "a whole number for scalingModifiers.target; scale the formula with it",
-				"the fallback to %d replicas never acts: with scalingModifiers KEDA wants a whole target above 0, and %s is none; it says so in its log only", so.Spec.Fallback.Replicas, target)
+				"the fallback to %d replicas never acts: with scalingModifiers KEDA wants a whole target above 0, and %s is none; it says so in its log only", replicas, so.Spec.Advanced.Modifiers.Target)
+		case keda.FallbackValueUnsupported:
+			f.add(idFallbackOff, record.SeverityError, metric.Name, "metricType: AverageValue, or KEDA 2.18 or later",
+				"the fallback to %d replicas never acts for %s: KEDA %s has none for metricType %s", replicas, metric.Name, version, metric.TargetType)
+		case keda.FallbackNegative:
+			f.add(idFallbackOff, record.SeverityError, "", "failureThreshold and replicas of 0 or more",
+				"the fallback never acts: failureThreshold %d and replicas %d may not be negative", so.Spec.Fallback.FailureThreshold, replicas)
 		}
 	}
 }

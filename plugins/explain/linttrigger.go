@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -24,14 +25,22 @@ type triggerRules struct {
 }
 
 func (r triggerRules) all() {
+	// With scalingModifiers a formula stands between a trigger's value and the
+	// target: what its own threshold and metricType say has no effect.
+	alone := !r.so.UsesModifiers()
 	if r.source.Query() != "" {
-		r.averaging()
 		r.series()
 		r.podPattern()
-		r.coarseBucket()
 		r.emptyIsZero()
 	}
-	r.edges()
+	if r.source.Query() != "" && alone {
+		r.averaging()
+		r.coarseBucket()
+	}
+	if alone {
+		r.edges()
+		r.wantedCount()
+	}
 }
 
 func (r triggerRules) note(id, severity, fix, format string, args ...any) {
@@ -55,7 +64,7 @@ func (r triggerRules) averaging() {
 	case isLatency(r.source) && target > 0:
 		const replicas = 3
 		value := target * 1.5
-		r.note(idLatencyAveraged, record.SeverityWarning, "metricType: Value; `kubectl inference tune --help` makes the patch",
+		r.note(idLatencyAveraged, record.SeverityWarning, "metricType: Value on this trigger, in the ScaledObject or in the object that owns it",
 			"divides a latency by the replica count (metricType AverageValue): at %d replicas and %s it votes for %d", replicas, number(value), int(math.Ceil(value/target)))
 	case divided && query.PerPod(under), outer == "avg":
 		r.note(idAverageAveraged, record.SeverityWarning, "sum(...) in the query, or metricType: Value",
@@ -74,6 +83,35 @@ func isLatency(source keda.Trigger) bool {
 		return true
 	}
 	return strings.Contains(source.Query(), "_seconds_sum")
+}
+
+// wantedCount: a metric that is the wanted number of replicas itself (target 1
+// for each) stops short of it, at the first size from which the rest is within
+// the tolerance.
+func (r triggerRules) wantedCount() {
+	wanted, severity, when := int32(0), record.SeverityInfo, ""
+	switch {
+	case r.source.Type == "cron":
+		n, err := strconv.ParseInt(r.source.Metadata["desiredReplicas"], 10, 32)
+		if err != nil {
+			return
+		}
+		wanted, severity = min(int32(n), r.so.Max()), record.SeverityWarning
+	case r.averaged() && r.trigger.Target == 1 && strings.Contains(r.source.Query(), "desired_replicas"):
+		wanted, when = r.so.Max(), "at its maximum "
+	default:
+		return
+	}
+	stops := wanted
+	for stops > 1 && float64(wanted)/float64(stops-1) <= 1+r.tolerance {
+		stops--
+	}
+	if stops >= wanted {
+		return
+	}
+	r.note(idCountTolerance, severity, "behavior.scaleUp.tolerance: 0 (Kubernetes 1.35 on), or metricType: Value with the count as threshold",
+		"%sasks for %d replicas and stops at %d on the way up: %d/%d = %s is within the tolerance of %s%%",
+		when, wanted, stops, wanted, stops, number(float64(wanted)/float64(stops)), number(100*r.tolerance))
 }
 
 // isFraction says whether a metric lies between 0 and 1, or 100.
@@ -101,15 +139,15 @@ func (r triggerRules) series() {
 
 // podPattern: a prefix that was written for one workload matches its siblings.
 func (r triggerRules) podPattern() {
-	const hash = "-6d4cf56db6-x7k2p"
+	own := podOf(r.workload)
 	for _, pattern := range query.Patterns(r.source.Query(), "pod") {
 		matcher, err := regexp.Compile("^(?:" + pattern + ")$")
-		if err != nil || !matcher.MatchString(r.workload.Name+hash) {
+		if err != nil || !matcher.MatchString(own) {
 			continue
 		}
 		for _, sibling := range []string{"-prefill", "-canary"} {
-			if pod := r.workload.Name + sibling + hash; matcher.MatchString(pod) {
-				r.note(idPodPattern, record.SeverityInfo, fmt.Sprintf(`pod=~"%s-[a-z0-9]+-[a-z0-9]{5}"`, r.workload.Name),
+			if pod := r.workload.Name + sibling + strings.TrimPrefix(own, r.workload.Name); matcher.MatchString(pod) {
+				r.note(idPodPattern, record.SeverityInfo, patternFix(r.workload),
 					"selects pod=~%q, which matches %s too: load of a workload named %s would be counted here", pattern, pod, r.workload.Name+sibling)
 				break
 			}

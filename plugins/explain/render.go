@@ -48,7 +48,7 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 	}
 	renderDecision(text, c)
 	renderKEDA(text, c)
-	if err := renderWhatIf(text, c); err != nil {
+	if err := renderWhatIf(text, c, width); err != nil {
 		return err
 	}
 	if err := renderHistory(text, c, width); err != nil {
@@ -97,11 +97,14 @@ func renderTriggers(text *strings.Builder, c record.ScalingChain, width int) err
 		})
 	}
 	text.WriteString("\n")
-	if width > 0 && widthBefore(table)+narrowest > width {
+	switch {
+	case !tooNarrow(table, width):
+		hangLast(&table, width)
+		return table.Write(text, "")
+	case widthBefore(table) <= width+columnGap:
 		return renderNarrow(text, table)
 	}
-	hangLast(&table, width)
-	return table.Write(text, "")
+	return writeStacked(text, table, "", width)
 }
 
 // renderNarrow puts the reason of each trigger on lines of its own.

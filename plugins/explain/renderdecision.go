@@ -47,6 +47,14 @@ func headline(c record.ScalingChain) (head string, details []string) {
 	case hpa.BelowMin:
 		return fmt.Sprintf("%d -> %s at once: the size is below the minimum", d.From, rangeText(&d.Desired)), nil
 	}
+	if c.Check != nil {
+		switch hpa.ActiveReason(c.Check.ScalingActive) {
+		case hpa.AmbiguousSelector:
+			return fmt.Sprintf("held at %d: its pods belong to more than one HPA, and each of these stops", d.From), nil
+		case hpa.InvalidSelector:
+			return fmt.Sprintf("held at %d: the workload's scale has no selector that the HPA can read", d.From), nil
+		}
+	}
 	switch hpa.Blocking(d.Blocking) {
 	case hpa.AllFailed:
 		return fmt.Sprintf("held at %d: no metric could be read", d.From), nil

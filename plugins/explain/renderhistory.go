@@ -27,10 +27,7 @@ func renderHistory(text *strings.Builder, c record.ScalingChain, width int) erro
 		}
 		table.Rows = append(table.Rows, []string{clockText(e.Time), output.Cell(actor(e.By)), stepText(e), output.Cell(e.Text + times)})
 	}
-	if width > 0 {
-		hangLast(&table, width-2)
-	}
-	return table.Write(text, "  ")
+	return writeFitted(text, table, "  ", width)
 }
 
 func stepText(e record.HistoryEntry) string {

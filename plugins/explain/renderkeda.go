@@ -79,7 +79,7 @@ func loopLines(c record.ScalingChain) []string {
 		case keda.StepPausedOut:
 			return append(lines, "activation     active, and paused-scale-out keeps the size")
 		case keda.StepCoolsDown:
-			return append(lines, fmt.Sprintf("cooldown       inactive: %d -> %d after %s", *c.Replicas.Spec, kedaFloor(c), cooldownText(k)))
+			return append(lines, fmt.Sprintf("cooldown       inactive: %d -> %d after %s", *c.Replicas.Spec, floorOf(c.Replicas), cooldownText(k)))
 		case keda.StepPausedIn:
 			return append(lines, "cooldown       inactive, and paused-scale-in keeps the size")
 		case keda.StepDeactivates:
@@ -98,13 +98,13 @@ func loopLines(c record.ScalingChain) []string {
 	return lines
 }
 
-// kedaFloor is the size that an inactive object goes to.
-func kedaFloor(c record.ScalingChain) int32 {
+// floorOf is the size that an inactive object goes to.
+func floorOf(counts record.ReplicaCounts) int32 {
 	switch {
-	case c.Replicas.Idle != nil:
-		return *c.Replicas.Idle
-	case c.Replicas.Min != nil:
-		return *c.Replicas.Min
+	case counts.Idle != nil:
+		return *counts.Idle
+	case counts.Min != nil:
+		return *counts.Min
 	}
 	return 0
 }

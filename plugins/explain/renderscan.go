@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -38,8 +39,7 @@ func renderScan(w io.Writer, s record.ScalingScan, width int) error {
 			return err
 		}
 	}
-	fitLast(&table, width)
-	if err := table.Write(w, ""); err != nil {
+	if err := writeScan(w, table, width); err != nil {
 		return err
 	}
 	for i, unread := range s.Unread {
@@ -51,6 +51,20 @@ func renderScan(w io.Writer, s record.ScalingScan, width int) error {
 		}
 	}
 	return nil
+}
+
+// writeScan keeps a line a workload where the terminal lets it.
+func writeScan(w io.Writer, table output.Table, width int) error {
+	if len(table.Rows) > 0 && tooNarrow(table, width) {
+		names := len(table.Header) - 2
+		table.Header = append([]string{""}, table.Header[names:]...)
+		for i, row := range table.Rows {
+			table.Rows[i] = append([]string{strings.Join(row[:names], " ")}, row[names:]...)
+		}
+		return writeStacked(w, table, "", width)
+	}
+	fitLast(&table, width)
+	return table.Write(w, "")
 }
 
 func markOf(severity string) string {

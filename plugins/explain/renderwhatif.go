@@ -8,13 +8,14 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
 	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
 
 // renderWhatIf puts today and the change side by side.
-func renderWhatIf(text *strings.Builder, c record.ScalingChain) error {
-	if err := renderNow(text, c); err != nil || c.WhatIf == nil {
+func renderWhatIf(text *strings.Builder, c record.ScalingChain, width int) error {
+	if err := renderNow(text, c, width); err != nil || c.WhatIf == nil {
 		return err
 	}
 	what := c.WhatIf
@@ -23,11 +24,11 @@ func renderWhatIf(text *strings.Builder, c record.ScalingChain) error {
 		changes = append(changes, failure.Clean(change))
 	}
 	fmt.Fprintf(text, "\n%s %s\n", term.Bold("WHAT IF"), strings.Join(changes, ", "))
-	return sideBySide(text, c, what, "TODAY", "WITH THE CHANGE")
+	return sideBySide(text, c, what, width, "TODAY", "WITH THE CHANGE")
 }
 
 // renderNow puts the controller's last sync and fresh values side by side.
-func renderNow(text *strings.Builder, c record.ScalingChain) error {
+func renderNow(text *strings.Builder, c record.ScalingChain, width int) error {
 	if c.Now == nil {
 		return nil
 	}
@@ -43,10 +44,10 @@ func renderNow(text *strings.Builder, c record.ScalingChain) error {
 	if c.Now.Decision == nil {
 		return nil
 	}
-	return sideBySide(text, c, c.Now.Decision, "LAST SYNC", "NOW")
+	return sideBySide(text, c, c.Now.Decision, width, "LAST SYNC", "NOW")
 }
 
-func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.ScalingWhatIf, left, right string) error {
+func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.ScalingWhatIf, width int, left, right string) error {
 	table := output.Table{Header: []string{"", left, right}}
 	row := func(name, today, changed string) {
 		if today != changed {
@@ -69,13 +70,49 @@ func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.Scali
 		row("range", today, changed)
 	}
 	row("size", countText(c.Replicas.Spec), countText(what.Replicas.Spec))
+	if what.KEDA != nil && (loopMatters(c.Replicas) || loopMatters(what.Replicas)) {
+		row("KEDA's turn", turnText(c.KEDA, c.Replicas), turnText(what.KEDA, what.Replicas))
+	}
 	row("next sync", syncText(c, c.Decision, c.Check), syncText(c, what.Decision, nil))
 	row("in the end", settledText(what.SettlesToday), settledText(what.Settles))
-	if err := table.Write(text, "  "); err != nil {
+	if err := writeFitted(text, table, "  ", width); err != nil {
 		return err
 	}
 	text.WriteString("  In the end: if the values stay as they are and new pods are Ready at once.\n")
+	for _, note := range what.Notes {
+		fmt.Fprintf(text, "  Note: %s\n", failure.Clean(note))
+	}
 	return nil
+}
+
+// loopMatters says whether KEDA's own loop has a part in the size.
+func loopMatters(counts record.ReplicaCounts) bool {
+	return counts.Idle != nil || counts.Min != nil && (*counts.Min == 0 || counts.Spec != nil && *counts.Spec < *counts.Min)
+}
+
+// turnText is what the next turn of KEDA's loop does, in a few words.
+func turnText(k *record.KEDALoop, counts record.ReplicaCounts) string {
+	if k == nil || k.Next == nil || counts.Spec == nil {
+		return "unknown"
+	}
+	within := fmt.Sprintf(" within %gs", k.PollingSeconds)
+	switch keda.StepReason(k.Next.Reason) {
+	case keda.StepActivates:
+		return fmt.Sprintf("active: %d -> %d%s", *counts.Spec, k.Next.To, within)
+	case keda.StepRaises:
+		return fmt.Sprintf("to the minimum: %d -> %d%s", *counts.Spec, k.Next.To, within)
+	case keda.StepCoolsDown:
+		return fmt.Sprintf("inactive: %d -> %d after the cooldown of %gs", *counts.Spec, floorOf(counts), k.Cooldown.Seconds)
+	case keda.StepDeactivates:
+		return fmt.Sprintf("inactive: %d -> %d%s", *counts.Spec, k.Next.To, within)
+	case keda.StepActive, keda.StepPartialError:
+		return "active: leaves the size to the HPA"
+	case keda.StepRests:
+		return "inactive: leaves the size"
+	case keda.StepPaused, keda.StepPausedIn, keda.StepPausedOut:
+		return "paused: leaves the size"
+	}
+	return "a trigger fails: leaves the size"
 }
 
 func asksText(t record.ScalingTrigger) string {
@@ -119,6 +156,9 @@ func countText(n *int32) string {
 func syncText(c record.ScalingChain, d *record.ScalingDecision, check *record.ControllerCheck) string {
 	if check != nil && check.Compared && check.Agrees {
 		return fmt.Sprint(check.DesiredReplicas)
+	}
+	if d == nil {
+		return "no HPA"
 	}
 	switch hpa.Blocking(d.Blocking) {
 	case hpa.AllFailed, hpa.DownBlocked:

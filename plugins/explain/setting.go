@@ -22,8 +22,8 @@ type setting struct {
 	counts *hpa.Replicas
 }
 
-const settingHint = "write TRIGGER.value, TRIGGER.threshold or TRIGGER.metricType (a trigger is s0, its name or its label), " +
-	"replicas, min, max, or behavior.scaleUp.stabilizationWindowSeconds, .selectPolicy, .tolerance, .policies=100%/30s,4/15s"
+const settingHint = "write TRIGGER.value, .threshold, .metricType or .activationThreshold (a trigger is s0, its name or its label), " +
+	"replicas, min, max, idle, cooldown, pollingInterval, or behavior.scaleUp.stabilizationWindowSeconds, .selectPolicy, .tolerance, .policies=100%/30s,4/15s"
 
 func parseSettings(texts []string) ([]setting, error) {
 	var settings []setting
@@ -46,10 +46,17 @@ func parseSetting(text string) (setting, error) {
 	if !found || key == "" || value == "" {
 		return refuse("not KEY=VALUE")
 	}
-	one := setting{text: key + "=" + value, field: key, value: value}
-	if key == "replicas" || key == "min" || key == "max" {
+	one := setting{text: key + "=" + value, field: wholeField(key), value: value}
+	switch one.field {
+	case "replicas", "min", "max", "idle":
 		if n, err := strconv.ParseInt(value, 10, 32); err != nil || n < 0 {
 			return refuse("not a count of replicas")
+		}
+		return one, nil
+	case "cooldown", "pollingInterval":
+		one.value = strings.TrimSuffix(value, "s")
+		if n, err := strconv.ParseInt(one.value, 10, 32); err != nil || n < 0 || n == 0 && one.field == "pollingInterval" {
+			return refuse("not a number of seconds")
 		}
 		return one, nil
 	}
@@ -74,6 +81,10 @@ func parseSetting(text string) (setting, error) {
 		if n, err := number64(value); err != nil || n < 0.0005 {
 			return refuse("a threshold is a number of at least 0.001")
 		}
+	case "activationThreshold":
+		if _, err := number64(value); err != nil {
+			return refuse("an activationThreshold is a number")
+		}
 	case "metricType":
 		types := []string{string(autoscalingv2.AverageValueMetricType), string(autoscalingv2.ValueMetricType)}
 		at := slices.IndexFunc(types, func(t string) bool { return strings.EqualFold(t, value) })
@@ -85,6 +96,20 @@ func parseSetting(text string) (setting, error) {
 		return refuse("a trigger has no " + one.field)
 	}
 	return one, nil
+}
+
+// wholeField is the setting of a whole chain that a key means by its short name
+// or by that of the ScaledObject's field; other keys stay as they are.
+func wholeField(key string) string {
+	for field, names := range map[string][]string{
+		"replicas": {"replicas"}, "min": {"min", "minReplicaCount", "minReplicas"}, "max": {"max", "maxReplicaCount", "maxReplicas"},
+		"idle": {"idle", "idleReplicaCount"}, "cooldown": {"cooldown", "cooldownPeriod"}, "pollingInterval": {"pollingInterval"},
+	} {
+		if slices.Contains(names, key) {
+			return field
+		}
+	}
+	return key
 }
 
 // number64 reads a finite number; a percent sign behind it is let pass.

@@ -91,14 +91,31 @@ func identify(trigger *record.ScalingTrigger, so *keda.ScaledObject, metric hpa.
 	}
 }
 
-// idleTriggers lists the triggers of a ScaledObject without an HPA: nothing
-// evaluates them now.
-func idleTriggers(link chain.Chain) []record.ScalingTrigger {
-	triggers := []record.ScalingTrigger{}
+// idleTriggers lists the metrics that a ScaledObject without an HPA would have:
+// nothing evaluates them now.
+func idleTriggers(link chain.Chain, version hpa.Version) []record.ScalingTrigger {
 	if link.ScaledObject == nil {
-		return triggers
+		return []record.ScalingTrigger{}
 	}
-	for i, source := range link.ScaledObject.Spec.Triggers {
+	counts := hpa.Exactly(plannedSize(link))
+	if link.Workload == nil {
+		// The size is not known, and so no total is at which it changes.
+		counts.High = max(counts.High, link.ScaledObject.Max())
+	}
+	decision := hpa.Decide(plannedInput(link, version, moment{}, counts))
+	triggers := []record.ScalingTrigger{}
+	for _, proposal := range decision.Proposals {
+		trigger := triggerOf(proposal)
+		identify(&trigger, link.ScaledObject, proposal.Metric)
+		triggers = append(triggers, trigger)
+	}
+	return triggers
+}
+
+// sourcesOf lists the triggers as the ScaledObject has them.
+func sourcesOf(so keda.ScaledObject) []record.ScalingTrigger {
+	triggers := []record.ScalingTrigger{}
+	for i, source := range so.Spec.Triggers {
 		trigger := record.ScalingTrigger{
 			Index: &i, Name: source.Name, Label: source.Label(), Type: source.Type,
 			Metric: source.MetricName(i), MetricType: string(hpa.External), TargetType: source.MetricType,
@@ -106,9 +123,6 @@ func idleTriggers(link chain.Chain) []record.ScalingTrigger {
 		}
 		if source.PerReplica() {
 			trigger.TargetType = string(hpa.AverageValue)
-		}
-		if source.IsResource() {
-			trigger.Metric, trigger.MetricType = source.Type, string(hpa.Resource)
 		}
 		if milli, ok := source.Threshold(); ok {
 			trigger.Target = float64(milli) / 1000

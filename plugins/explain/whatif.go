@@ -27,25 +27,34 @@ func addWhatIf(document *record.ScalingExplanation, in inputs) error {
 	explained := false
 	for i, link := range in.chains {
 		out := &document.Chains[i]
-		if link.HPA == nil || out.Decision == nil {
+		var what *record.ScalingWhatIf
+		var err error
+		switch {
+		case link.HPA != nil && out.Decision != nil:
+			today, observed := decide(link, version, in.at)
+			what, err = whatIf(link, today, observed, *out, in.settings, in.at)
+		case link.ScaledObject != nil && link.HPA == nil:
+			link.HPA = plannedHPA(link)
+			today := hpa.Decide(plannedInput(link, version, in.at, hpa.Exactly(sizeWith(plannedSize(link), in.settings))))
+			what, err = whatIf(link, today, hpa.Observed{}, *out, in.settings, in.at)
+			notePlanned(what, *out)
+		default:
 			continue
 		}
-		today, observed := decide(link, version, in.at)
-		what, err := whatIf(link, today, observed, *out, in.settings, in.at)
 		if err != nil {
 			return err
 		}
 		out.WhatIf, explained = what, true
 	}
 	if !explained {
-		return failure.New(failure.Usage, "leave --set away to see why", "ask what if: no HPA has made a decision here")
+		return failure.New(failure.Usage, "leave --set away to see why", "ask what if: no HPA and no ScaledObject decides about a size here")
 	}
 	return nil
 }
 
 // whatIf is one chain with the settings that concern it; nil where none does.
 func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out record.ScalingChain, settings []setting, at moment) (*record.ScalingWhatIf, error) {
-	what := &record.ScalingWhatIf{Changes: []string{}, Replicas: out.Replicas}
+	what := &record.ScalingWhatIf{Changes: []string{}, Replicas: out.Replicas, Notes: []string{}}
 	object := link.HPA.DeepCopy()
 	low, high := known(today)
 	changed := slices.Clone(high.Metrics)
@@ -65,6 +74,10 @@ func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out rec
 	spec := hpa.FromObject(object, high.Replicas.Status, high.Replicas.Ready, high.Version, high.Now)
 	if spec.Min > spec.Max {
 		return nil, failure.New(failure.Usage, "set both min and max", "ask what if: the minimum %d is above the maximum %d", spec.Min, spec.Max)
+	}
+	changedObject, err := scaledObjectWith(link, settings, out.Triggers)
+	if err != nil {
+		return nil, err
 	}
 	for i := range changed {
 		changed[i].Target, changed[i].TargetMilli = spec.Metrics[i].Target, spec.Metrics[i].TargetMilli
@@ -89,7 +102,31 @@ func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out rec
 	what.Replicas = countsWith(out.Replicas, settings)
 	todayLow, todayHigh := known(today)
 	what.SettlesToday, what.Settles = settleBoth(todayLow, todayHigh), settleBoth(low, high)
+	if link.ScaledObject != nil {
+		size := link.HPA.Status.CurrentReplicas
+		if out.Replicas.Spec != nil {
+			size = *out.Replicas.Spec
+		}
+		size = sizeWith(size, settings)
+		what.KEDA = loopWith(link, changedObject, what.Triggers, settings, size, at)
+		what.Settles = settleWithKEDA(what.KEDA, what.Replicas, size, low, high, what.Settles, at)
+		what.SettlesToday = settleWithKEDA(out.KEDA, out.Replicas, todayLow.Replicas.Spec, todayLow, todayHigh, what.SettlesToday, at)
+		what.Notes = append(what.Notes, noEffect(changedObject, settings)...)
+	}
 	return what, nil
+}
+
+// sizeWith is the size after a setting replicas=.
+func sizeWith(size int32, settings []setting) int32 {
+	for _, one := range settings {
+		switch {
+		case one.counts != nil:
+			size = one.counts.Spec
+		case one.field == "replicas":
+			size = one.count()
+		}
+	}
+	return size
 }
 
 // known returns today's input with the totals that were seen in the place of
@@ -244,6 +281,8 @@ func countsWith(counts record.ReplicaCounts, settings []setting) record.ReplicaC
 			counts.Min = &n
 		case "max":
 			counts.Max = &n
+		case "idle":
+			counts.Idle = &n
 		case "replicas":
 			counts.Spec, counts.Status, counts.Ready = &n, &n, &n
 		}

@@ -123,6 +123,10 @@ func TestWhatIfRefuses(t *testing.T) {
 		"min=9":                                 "above the maximum",
 		"max=0":                                 "at least 1",
 		"s7.value=1":                            `no trigger "s7"`,
+		"cooldown=soon":                         "number of seconds",
+		"pollingInterval=0":                     "number of seconds",
+		"s0.activationThreshold=low":            "is a number",
+		"idle=1":                                "not below the minimum 1",
 		"behavior.scaleUp=1":                    "not behavior.scaleUp.FIELD",
 		"behavior.scaleSideways.tolerance=1":    "scaleUp and scaleDown",
 		"behavior.scaleUp.tolerance=-1":         "a fraction",
@@ -139,8 +143,11 @@ func TestWhatIfRefuses(t *testing.T) {
 			}
 		})
 	}
-	if _, _, err := run(t, "", "-f", "testdata/paused.yaml", "--set", "max=3"); failure.KindOf(err) != failure.Usage {
-		t.Errorf("paused: got %v", err)
+	if _, _, err := run(t, "", "-f", "testdata/lab/static.yaml", "--set", "max=3"); failure.KindOf(err) != failure.Usage {
+		t.Errorf("static: got %v", err)
+	}
+	if _, _, err := run(t, "", "-f", "testdata/cpu.yaml", "--set", "idle=0"); failure.KindOf(err) != failure.Usage || !strings.Contains(err.Error(), "no ScaledObject") {
+		t.Errorf("without KEDA: got %v", err)
 	}
 }
 

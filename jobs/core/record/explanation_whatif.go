@@ -10,6 +10,10 @@ type ScalingWhatIf struct {
 	Triggers []ScalingTrigger `json:"triggers"`
 	// Decision is that of the next sync.
 	Decision *ScalingDecision `json:"decision"`
+	// KEDA is KEDA's own loop with the changes; null without a ScaledObject.
+	KEDA *KEDALoop `json:"keda"`
+	// Notes say what the answer supposes, and which change has no effect.
+	Notes []string `json:"notes"`
 	// SettlesToday and Settles say where the size goes in the end, without and
 	// with the changes; null where an input is unknown.
 	SettlesToday *SettledSize `json:"settles_today"`
