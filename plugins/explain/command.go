@@ -31,7 +31,12 @@ scale target. A bare NAME is looked for in that order. Without a TARGET every
 workload of the namespace (-A: of all namespaces) gets one line, worst first.
 
 Reading is passive: values are those of the HPA's status, as of its last sync;
---fresh puts those that the triggers' Prometheus has now beside them.
+--fresh puts those that the triggers' Prometheus and the metrics server have now
+beside them, read with the trigger's own credentials: from outside the cluster
+through the API server, or by a port-forward where that would lose them.
+--external-metrics asks KEDA's own metrics API instead, for triggers of any type.
+That is not passive: KEDA asks its sources as it does for the HPA, counts their
+failures, and may so begin or end a fallback.
 What the controller keeps in its memory is given as bounds, and named.`
 
 const example = `  # Why are there N replicas right now?
@@ -75,6 +80,7 @@ type options struct {
 	all, watch bool
 	failOn     string
 	fresh      bool
+	external   bool
 	history    bool
 	record     string
 	leadTime   time.Duration
@@ -104,7 +110,8 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
-	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "ask the triggers' own Prometheus for the values of now too, with the credentials of their TriggerAuthentication")
+	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "read the values of now too: of the triggers' own Prometheus, with the credentials of their TriggerAuthentication, and of the metrics server")
+	cmd.Flags().BoolVar(&o.external, "external-metrics", false, "ask the external metrics API (KEDA) for the values of now; not passive: KEDA queries its sources and counts failures")
 	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who")
 	cmd.Flags().StringVar(&o.record, "record", "", "save what is read, without secrets, into this directory: -f explains it elsewhere")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
@@ -144,6 +151,10 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
 	case o.fresh && (len(args) == 0 || len(o.files) > 0):
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --fresh is for one TARGET of a cluster")
+	case o.external && (len(args) == 0 || len(o.files) > 0):
+		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --external-metrics is for one TARGET of a cluster")
+	case o.external && o.watch:
+		return failure.New(failure.Usage, "use --fresh, which is passive", "explain scaling: --external-metrics is not for --watch: each question makes KEDA query its sources")
 	case o.record != "" && (len(args) == 0 || len(o.files) > 0 || o.watch):
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --record is for one look at one TARGET of a cluster")
 	case o.scans(args) && o.history:
@@ -216,7 +227,7 @@ func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExpla
 			document.Chains[i].History = &history
 		}
 	}
-	if o.fresh {
+	if o.fresh || o.external {
 		if err := o.addFresh(ctx, in, &document); err != nil {
 			return document, err
 		}
@@ -278,6 +289,7 @@ func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 		kubernetes: fetched.KubernetesVersion,
 		unread:     fetched.Unread,
 		at:         readNow(o.now()),
+		raw:        fetched.Raw,
 	}
 	if o.record != "" {
 		return in, writeRecording(o.record, in, fetched.Raw)

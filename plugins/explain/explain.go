@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
@@ -20,6 +21,8 @@ type inputs struct {
 	unread            []record.UnreadInput
 	at                moment
 	settings          []setting
+	// raw are all objects as they were read from a cluster.
+	raw []unstructured.Unstructured
 }
 
 // explain is the whole explanation as a pure function of its inputs.

@@ -2,8 +2,6 @@ package explain
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"sync"
 	"time"
 
@@ -11,28 +9,27 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
-	"github.com/kubectl-inference/kubectl-inference/plugins/prom"
 )
 
-// freshTimeout is how long one server may take; KEDA itself gives it 3 s.
-const freshTimeout = 5 * time.Second
-
-// addFresh asks the servers of the triggers and decides with their answers.
+// addFresh asks for the values of now, and decides with them.
 func (o *options) addFresh(ctx context.Context, in inputs, document *record.ScalingExplanation) error {
-	client, base, err := o.factory.ServiceProxy()
+	servers, end, err := o.servers(in.raw)
 	if err != nil {
 		return err
 	}
-	reader := prom.Reader{Proxy: client, APIServer: base, Timeout: freshTimeout}
+	defer end()
 	version, _ := hpa.ParseVersion(in.kubernetes)
-	kedaVersion, _ := keda.ParseVersion(document.KEDAVersion)
 	for i, link := range in.chains {
 		out := &document.Chains[i]
-		if link.ScaledObject == nil {
+		if link.HPA == nil && link.ScaledObject == nil {
 			continue
 		}
-		out.Now = &record.ScalingNow{ReadAt: o.now().UTC().Truncate(time.Second), Values: o.readFresh(ctx, reader, link, kedaVersion)}
-		settings := freshSettings(out.Now.Values, link)
+		fresh := o.readFresh(ctx, servers, link)
+		out.Now = &record.ScalingNow{ReadAt: o.now().UTC().Truncate(time.Second), Values: []record.FreshValue{}}
+		for _, one := range fresh {
+			out.Now.Values = append(out.Now.Values, one.shown)
+		}
+		settings := freshSettings(fresh, link)
 		if link.HPA == nil || out.Decision == nil || len(settings) == 0 {
 			continue
 		}
@@ -44,73 +41,118 @@ func (o *options) addFresh(ctx context.Context, in inputs, document *record.Scal
 	return nil
 }
 
-// readFresh asks for each prometheus trigger, all at once.
-func (o *options) readFresh(ctx context.Context, reader prom.Reader, link chain.Chain, version keda.Version) []record.FreshValue {
+// freshSample is what was read of one metric.
+type freshSample struct {
+	shown record.FreshValue
+	// metric is the name of the HPA's metric that it takes the place of, at an
+	// index of its own; -1 where the HPA has none.
+	metric int
+	// seen is nil where it could not be read.
+	seen *hpa.Observation
+	// observed is the trigger as KEDA sees it; nil unless KEDA serves it.
+	observed *keda.Observed
+}
+
+// readFresh reads each metric where the controller, or KEDA for it, reads it.
+func (o *options) readFresh(ctx context.Context, servers *servers, link chain.Chain) []freshSample {
+	var fresh []freshSample
+	if link.ScaledObject != nil && !o.external {
+		fresh = readTriggers(ctx, servers, link, o.now())
+		if link.ScaledObject.UsesModifiers() {
+			fresh = append(fresh, compose(link, fresh))
+		}
+	}
+	if link.HPA != nil {
+		fresh = append(fresh, o.readMetrics(ctx, link)...)
+	}
+	return fresh
+}
+
+// readTriggers asks for each trigger that KEDA serves, all at once.
+func readTriggers(ctx context.Context, servers *servers, link chain.Chain, at time.Time) []freshSample {
 	so := link.ScaledObject
-	all := make([]record.FreshValue, len(so.Spec.Triggers))
+	all := make([]freshSample, len(so.Spec.Triggers))
 	var questions sync.WaitGroup
 	for i, trigger := range so.Spec.Triggers {
-		all[i] = record.FreshValue{Index: i, Label: trigger.Label()}
-		if trigger.Query() == "" {
-			continue
+		if !trigger.IsResource() {
+			questions.Go(func() { all[i] = readTrigger(ctx, servers, link, i, at) })
 		}
-		questions.Go(func() {
-			value, via, err := o.readTrigger(ctx, reader, trigger, link.Target.Namespace, version)
-			all[i].Via = via
-			if err != nil {
-				all[i].Error = err.Error()
-				return
-			}
-			all[i].Value = &value
-		})
 	}
 	questions.Wait()
-	values := []record.FreshValue{}
+	fresh := []freshSample{}
 	for i, trigger := range so.Spec.Triggers {
-		if trigger.Query() != "" {
-			values = append(values, all[i])
+		if !trigger.IsResource() {
+			fresh = append(fresh, all[i])
 		}
 	}
-	return values
+	return fresh
 }
 
-func (o *options) readTrigger(ctx context.Context, reader prom.Reader, trigger keda.Trigger, namespace string, version keda.Version) (float64, string, error) {
-	var parameters map[string]string
-	if ref := trigger.AuthenticationRef; ref != nil && ref.Name != "" {
-		var err error
-		if parameters, err = o.factory.TriggerParameters(ctx, namespace, ref.Kind, ref.Name); err != nil {
-			return 0, "", err
-		}
+func readTrigger(ctx context.Context, servers *servers, link chain.Chain, index int, at time.Time) freshSample {
+	so := link.ScaledObject
+	version, _ := kedaVersionOf(link)
+	trigger, metric := so.Spec.Triggers[index], so.MetricOf(version, index)
+	sample := freshSample{metric: externalOf(link, metric.Name), shown: record.FreshValue{Index: &index, Label: trigger.Label(), Metric: metric.Name}}
+	if trigger.Query() == "" {
+		sample.shown.Error = "a " + trigger.Type + " trigger is not read here: --external-metrics asks KEDA for it"
+		return sample
 	}
-	source, err := prom.FromTrigger(trigger, parameters)
+	reader, source, err := servers.source(ctx, link, trigger, version)
 	if err != nil {
-		return 0, "", err
+		sample.shown.Error = err.Error()
+		return sample
 	}
-	return reader.Read(ctx, source, version, o.now())
+	result, err := reader.Read(ctx, source, version, at)
+	sample.shown.Via, sample.shown.Note = result.Via, result.Note
+	reading := keda.Reading{Value: result.Value, Failure: result.Failure, Empty: result.Empty}
+	if err != nil {
+		sample.shown.Error = err.Error()
+		if reading.Failure == "" || reading.Failure == keda.QueryRefused {
+			// KEDA may have another way, and other rights.
+			return sample
+		}
+	} else {
+		sample.shown.Value = &result.Value
+	}
+	observed := so.Observe(version, metric, reading, sizesOf(link))
+	sample.observed = &observed
+	sample.seen = &hpa.Observation{State: hpa.Failed, Reason: "FailedGetExternalMetric"}
+	if !observed.Failed {
+		sample.seen = &hpa.Observation{State: hpa.Seen, Total: &observed.Milli}
+	}
+	switch {
+	case observed.Fallback:
+		sample.shown.Note = "KEDA reports its fallback instead"
+	case trigger.UseCachedMetrics && sample.shown.Note == "":
+		sample.shown.Note = "the HPA gets what KEDA's own loop read last, up to " + spanText(so.PollingInterval()) + " ago (useCachedMetrics)"
+	}
+	return sample
 }
 
-// freshSettings puts the fresh values, and the counts of now, in the place of
-// what the last sync saw. With scalingModifiers no metric is a trigger's own.
-func freshSettings(values []record.FreshValue, link chain.Chain) []setting {
-	var settings []setting
-	if link.ScaledObject.Composite() {
-		return nil
+// externalOf is the index of an external metric of the HPA; -1 without one.
+func externalOf(link chain.Chain, name string) int {
+	if link.HPA == nil || name == "" {
+		return -1
 	}
-	for _, value := range values {
-		if value.Value != nil {
-			text := strconv.FormatFloat(max(*value.Value, 0), 'f', -1, 64)
-			settings = append(settings, setting{text: fmt.Sprintf("s%d.value=%s", value.Index, text), trigger: fmt.Sprintf("s%d", value.Index), field: "value", value: text})
+	for i, metric := range link.HPA.Spec.Metrics {
+		if metric.External != nil && metric.External.Metric.Name == name {
+			return i
 		}
 	}
-	if len(settings) > 0 && link.Workload != nil {
-		counts := hpa.Replicas{Spec: link.Workload.Spec, Status: hpa.Exactly(link.Workload.Status), Ready: hpa.Range{High: link.Workload.Status}}
-		switch {
-		case link.Pods != nil:
-			counts.Ready = hpa.Exactly(chain.Ready(link.Pods))
-		case link.Workload.Ready != nil:
-			counts.Ready = hpa.Exactly(*link.Workload.Ready)
+	return -1
+}
+
+// sizesOf are the counts that a fallback may depend on.
+func sizesOf(link chain.Chain) keda.Sizes {
+	var sizes keda.Sizes
+	if link.Workload != nil {
+		sizes.Current = link.Workload.Spec
+		if link.Workload.Ready != nil {
+			sizes.Ready = *link.Workload.Ready
 		}
-		settings = append(settings, setting{text: fmt.Sprintf("replicas=%d", counts.Spec), field: "now", counts: &counts})
 	}
-	return settings
+	if link.Pods != nil {
+		sizes.Ready = chain.Ready(link.Pods)
+	}
+	return sizes
 }

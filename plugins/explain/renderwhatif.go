@@ -27,26 +27,6 @@ func renderWhatIf(text *strings.Builder, c record.ScalingChain, width int) error
 	return sideBySide(text, c, what, width, "TODAY", "WITH THE CHANGE")
 }
 
-// renderNow puts the controller's last sync and fresh values side by side.
-func renderNow(text *strings.Builder, c record.ScalingChain, width int) error {
-	if c.Now == nil {
-		return nil
-	}
-	fmt.Fprintf(text, "\n%s read at %s from the triggers' own servers\n", term.Bold("NOW"), clockText(c.Now.ReadAt))
-	for _, value := range c.Now.Values {
-		name := fmt.Sprintf("s%d %s", value.Index, failure.Clean(value.Label))
-		if value.Value == nil {
-			fmt.Fprintf(text, "  %s is not fresh: %s\n", name, failure.Clean(value.Error))
-		} else {
-			fmt.Fprintf(text, "  %s is fresh: %s\n", name, number(*value.Value))
-		}
-	}
-	if c.Now.Decision == nil {
-		return nil
-	}
-	return sideBySide(text, c, c.Now.Decision, width, "LAST SYNC", "NOW")
-}
-
 func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.ScalingWhatIf, width int, left, right string) error {
 	table := output.Table{Header: []string{"", left, right}}
 	row := func(name, today, changed string) {

@@ -20,6 +20,10 @@ type setting struct {
 	trigger, field, value string
 	// counts are other counts of replicas; nil for those of the last sync.
 	counts *hpa.Replicas
+	// seen is what was just read of the HPA's metric at index metric; nil
+	// without.
+	seen   *hpa.Observation
+	metric int
 }
 
 const settingHint = "write TRIGGER.value, .threshold, .metricType or .activationThreshold (a trigger is s0, its name or its label), " +

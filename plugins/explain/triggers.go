@@ -45,6 +45,9 @@ func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
 	if metric.Target == hpa.Utilization {
 		trigger.Target = float64(metric.TargetMilli)
 	}
+	if metric.Seen.Samples != nil {
+		trigger.Utilization, trigger.AverageShown = proposal.Shown.Utilization, units(proposal.Shown.Average)
+	}
 	// A status of a replica count of zero shows the smallest number there is.
 	if metric.Seen.Average != nil && *metric.Seen.Average >= 0 {
 		trigger.AverageShown = units(metric.Seen.Average)

@@ -239,6 +239,9 @@ func (s setting) setSeen(in *hpa.Input, metrics []int) {
 	if s.counts != nil {
 		in.Replicas = *s.counts
 	}
+	if s.seen != nil && s.metric < len(in.Metrics) {
+		in.Metrics[s.metric].Seen = *s.seen
+	}
 	if s.field == "replicas" {
 		n := s.count()
 		in.Replicas = hpa.Replicas{Spec: n, Status: hpa.Exactly(n), Ready: hpa.Exactly(n)}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -70,13 +69,13 @@ func TestRead(t *testing.T) {
 				fmt.Fprint(w, test.body)
 			}))
 			defer server.Close()
-			source, err := FromTrigger(trigger(server.URL, test.metadata), test.parameters)
+			source, err := FromTrigger(trigger(server.URL, test.metadata), keda.Credentials{Parameters: test.parameters}, keda.Version{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			value, via, err := Reader{Timeout: time.Minute}.Read(t.Context(), source, keda.Version{}, moment)
-			if via != viaDirect {
-				t.Errorf("via %q", via)
+			result, err := Reader{Timeout: time.Minute}.Read(t.Context(), source, keda.Version{}, moment)
+			if result.Via != viaDirect {
+				t.Errorf("via %q", result.Via)
 			}
 			if test.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fails) || strings.Contains(err.Error(), secret) {
@@ -84,62 +83,10 @@ func TestRead(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || value != test.value {
-				t.Errorf("got %v, %v", value, err)
+			if err != nil || result.Value != test.value {
+				t.Errorf("got %v, %v", result, err)
 			}
 		})
-	}
-}
-
-// TestProxy: services of the cluster are asked through the API server, unless
-// the request needs what it would keep to itself.
-func TestProxy(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/api/v1/namespaces/monitoring/services/prometheus:9090/proxy/base/api/v1/query" {
-			w.WriteHeader(http.StatusForbidden)
-			return
-		}
-		fmt.Fprint(w, answer(`[{"metric":{},"value":[1,"7"]}]`))
-	}))
-	defer server.Close()
-	reader := Reader{Proxy: server.Client(), APIServer: server.URL, Timeout: time.Minute}
-	source, err := FromTrigger(trigger("http://prometheus.monitoring.svc.cluster.local:9090/base", nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if value, via, err := reader.Read(t.Context(), source, keda.Version{}, moment); err != nil || value != 7 || via != viaProxy {
-		t.Errorf("got %v %q %v", value, via, err)
-	}
-	other, err := FromTrigger(trigger("http://other.monitoring.svc:9090", nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := reader.Read(t.Context(), other, keda.Version{}, moment); err == nil || !strings.Contains(err.Error(), "--subresource=proxy -n monitoring") {
-		t.Errorf("got %v", err)
-	}
-	source.Auth.Bearer = secret
-	if _, _, via := reader.way(source); via != viaDirect {
-		t.Errorf("an Authorization header goes %q", via)
-	}
-}
-
-func TestServiceOf(t *testing.T) {
-	for address, want := range map[string]string{
-		"http://p.m":                       "p m",
-		"http://p.m.svc:9090":              "p m",
-		"https://p.m.svc.cluster.local./x": "p m",
-		"http://prometheus.example.com":    "",
-		"http://10.1.2.3:9090":             "",
-		"http://localhost:9090":            "",
-	} {
-		parsed, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		service, namespace, inside := serviceOf(parsed)
-		if got := strings.TrimSpace(service + " " + namespace); got != want || inside != (want != "") {
-			t.Errorf("%s: got %q", address, got)
-		}
 	}
 }
 
@@ -153,12 +100,16 @@ func TestFromTriggerRefuses(t *testing.T) {
 		"no token":      {trigger("http://p.m", map[string]string{"authModes": "bearer"}), "could not be read"},
 		"no user":       {trigger("http://p.m", map[string]string{"authModes": "basic"}), "could not be read"},
 		"no header":     {trigger("http://p.m", map[string]string{"authModes": "custom"}), "could not be read"},
-		"oauth":         {trigger("http://p.m", map[string]string{"authModes": "oauth"}), "not supported"},
-		"AWS":           {trigger("http://p.m", map[string]string{"awsRegion": "eu-west-1"}), "AWS"},
+		"oauth":         {trigger("http://p.m", map[string]string{"authModes": "oauth"}), "could not be read"},
+		"unknown mode":  {trigger("http://p.m", map[string]string{"authModes": "magic"}), "unknown to KEDA"},
+		"two modes":     {trigger("http://p.m", map[string]string{"authModes": "bearer,basic"}), "exclude each other"},
+		"no key pair":   {trigger("http://p.m", map[string]string{"authModes": "tls"}), "client certificate could not be read"},
+		"climbing":      {trigger("http://p.m/../../api/v1/secrets", nil), "more than the base"},
+		"timeout":       {trigger("http://p.m", map[string]string{"timeout": "soon"}), "no duration"},
 		"pairs":         {trigger("http://p.m", map[string]string{"queryParameters": "a=b=" + secret}), "k=v"},
 		"headers":       {trigger("http://p.m", map[string]string{"customHeaders": secret}), "k=v"},
 	} {
-		if _, err := FromTrigger(test.trigger, nil); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), secret) {
+		if _, err := FromTrigger(test.trigger, keda.Credentials{}, keda.Version{}); err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -170,16 +121,16 @@ func TestNoSecretInErrors(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	host := strings.TrimPrefix(server.URL, "http://")
-	source, err := FromTrigger(trigger("http://user:"+secret+"@"+host, map[string]string{"queryParameters": "token=" + secret}), nil)
+	source, err := FromTrigger(trigger("http://user:"+secret+"@"+host, map[string]string{"queryParameters": "token=" + secret}), keda.Credentials{}, keda.Version{})
 	if err != nil || source.Auth.Password != secret {
 		t.Fatal(err)
 	}
-	_, _, err = Reader{Timeout: time.Minute}.Read(t.Context(), source, keda.Version{}, moment)
+	_, err = Reader{Timeout: time.Minute}.Read(t.Context(), source, keda.Version{}, moment)
 	if err == nil || strings.Contains(err.Error(), secret) || !strings.Contains(err.Error(), host) {
 		t.Errorf("got %v", err)
 	}
 	source.Auth = Auth{CA: secret}
-	if _, _, err := (Reader{Timeout: time.Minute}).Read(t.Context(), source, keda.Version{}, moment); err == nil || strings.Contains(err.Error(), secret) {
+	if _, err := (Reader{Timeout: time.Minute}).Read(t.Context(), source, keda.Version{}, moment); err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -2,151 +2,92 @@ package prom
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
+	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
 )
 
-// largestAnswer bounds the memory of one answer: one series is expected.
-const largestAnswer = 4 << 20
+// The ways to a server.
+const (
+	viaProxy   = "proxy"
+	viaForward = "port-forward"
+	viaDirect  = "direct"
+)
 
 // Reader asks the servers of triggers.
 type Reader struct {
 	// Proxy is a client of the API server and APIServer its base URL: services
 	// of the cluster are reached through its proxy. Without it, all servers are
-	// asked directly.
+	// asked directly: that is how it is inside a cluster.
 	Proxy     *http.Client
 	APIServer string
-	Timeout   time.Duration
+	// Forward connects to a port of a service, or of one of its pods, through a
+	// port-forward: for requests that the proxy would change. Without it these
+	// are made directly.
+	Forward func(ctx context.Context, namespace, service, pod, port string) (net.Conn, error)
+	// Home is KEDA's namespace, in which it looks up bare names; "" where that
+	// is unknown.
+	Home    string
+	Timeout time.Duration
+}
+
+// patience is how long KEDA waits for an answer unless it is told otherwise
+// (KEDA_HTTP_DEFAULT_TIMEOUT).
+const patience = 3 * time.Second
+
+// Result is a trigger's value and how it was come by.
+type Result struct {
+	Value float64
+	// Failure says why the server's answer is no value to KEDA, Empty that a 0
+	// stands in for one.
+	Failure keda.ReadingFailure
+	Empty   bool
+	// Via is "proxy", "port-forward" or "direct".
+	Via string
+	// Note says what is different from KEDA's own request, or odd about it.
+	Note string
 }
 
 // Read asks for the trigger's value at a moment, by the rules of KEDA's
-// version. via says which way was taken: "proxy" or "direct".
-func (r Reader) Read(ctx context.Context, source Source, version keda.Version, at time.Time) (value float64, via string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+// version. Via is filled in with an error too.
+func (r Reader) Read(ctx context.Context, source Source, version keda.Version, at time.Time) (Result, error) {
+	timeout := r.Timeout
+	if source.Timeout > 0 {
+		timeout = source.Timeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	client, base, via := r.way(source)
-	if client == nil {
-		if client, err = direct(source); err != nil {
-			return 0, via, err
-		}
-		defer client.CloseIdleConnections()
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, source.target(base, at), nil)
+	started := time.Now()
+	answer, err := r.Ask(ctx, source, "/api/v1/query", source.question(at))
+	result := Result{Via: answer.Via, Note: source.Note}
 	if err != nil {
-		return 0, via, fmt.Errorf("its serverAddress is no URL")
+		return result, err
 	}
-	for name, header := range source.Headers {
-		request.Header.Set(name, header)
+	if took := time.Since(started); source.Timeout == 0 && took > patience && result.Note == "" {
+		result.Note = fmt.Sprintf("it took %.1f s to answer: KEDA gives up after %g s unless it is told otherwise", took.Seconds(), patience.Seconds())
 	}
-	switch {
-	case via == viaProxy:
-	case source.Auth.Bearer != "":
-		request.Header.Set("Authorization", "Bearer "+source.Auth.Bearer)
-	case source.Auth.Username != "":
-		request.SetBasicAuth(source.Auth.Username, source.Auth.Password)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, via, fmt.Errorf("no answer from %s: %w", source.Address.Host, withoutURL(err))
-	}
-	defer response.Body.Close() //nolint:errcheck // nothing was written
-	body, err := io.ReadAll(io.LimitReader(response.Body, largestAnswer))
-	if err != nil {
-		return 0, via, fmt.Errorf("no answer from %s: %w", source.Address.Host, withoutURL(err))
-	}
-	reading := keda.ReadPrometheus(version, response.StatusCode, body, source.EmptyIsZero)
+	reading := keda.ReadPrometheus(version, answer.Status, answer.Body, source.EmptyIsZero)
+	result.Failure, result.Empty = reading.Failure, reading.Empty
 	if reading.Failure != "" {
-		return 0, via, errors.New(reasonOf(reading.Failure, response.StatusCode, source, via))
+		return result, errors.New(reasonOf(reading.Failure, answer, source))
 	}
-	return reading.Value, via, nil
+	result.Value = reading.Value
+	return result, nil
 }
 
-const (
-	viaProxy  = "proxy"
-	viaDirect = "direct"
-)
-
-// way chooses between the API server's proxy and a direct connection. The API
-// server keeps an Authorization header and the certificates of a client to
-// itself, so who needs those is asked directly.
-func (r Reader) way(source Source) (client *http.Client, base, via string) {
-	service, namespace, inside := serviceOf(source.Address)
-	if r.Proxy == nil || !inside || source.Auth.authorizes() || source.Auth.Cert != "" {
-		return nil, source.Address.String(), viaDirect
-	}
-	scheme, port := "", source.Address.Port()
-	if source.Address.Scheme == "https" {
-		scheme = "https:"
-	}
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[source.Address.Scheme]
-	}
-	path := fmt.Sprintf("/api/v1/namespaces/%s/services/%s%s:%s/proxy%s", namespace, scheme, service, port, source.Address.EscapedPath())
-	return r.Proxy, strings.TrimSuffix(r.APIServer, "/") + path, viaProxy
-}
-
-// serviceOf reads NAME.NAMESPACE, NAME.NAMESPACE.svc and
-// NAME.NAMESPACE.svc.DOMAIN; inside is false for any other host.
-func serviceOf(address *url.URL) (service, namespace string, inside bool) {
-	parts := strings.Split(strings.TrimSuffix(address.Hostname(), "."), ".")
-	if len(parts) < 2 || parts[0] == "" || parts[1] == "" || strings.Trim(address.Hostname(), "0123456789.") == "" {
-		return "", "", false
-	}
-	if len(parts) > 2 && parts[2] != "svc" {
-		return "", "", false
-	}
-	return parts[0], parts[1], true
-}
-
-// direct makes a client for one server with what the trigger trusts and shows.
-func direct(source Source) (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: source.Insecure} //nolint:gosec // the trigger says so
-	if source.Auth.CA != "" {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(source.Auth.CA)) {
-			return nil, errors.New("its ca is no certificate")
-		}
-	}
-	if source.Auth.Cert != "" {
-		pair, err := tls.X509KeyPair([]byte(source.Auth.Cert), []byte(source.Auth.Key))
-		if err != nil {
-			return nil, errors.New("its cert and key are no pair")
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	return &http.Client{
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config},
-		// A redirect would carry the credentials to another host.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}, nil
-}
-
-// withoutURL drops the URL of a client's error: parameters may be credentials.
-func withoutURL(err error) error {
-	var address *url.Error
-	if errors.As(err, &address) {
-		return address.Err
-	}
-	return err
-}
-
-func reasonOf(failure keda.ReadingFailure, status int, source Source, via string) string {
+func reasonOf(failure keda.ReadingFailure, answer Answer, source Source) string {
 	switch failure {
 	case keda.QueryRefused:
-		if via == viaProxy && (status == http.StatusForbidden || status == http.StatusNotFound) {
-			service, namespace, _ := serviceOf(source.Address)
-			return fmt.Sprintf("status %d for service %s in %s through the API server: `kubectl auth can-i get services --subresource=proxy -n %s`", status, service, namespace, namespace)
+		text := fmt.Sprintf("%s answers with status %d", source.Address.Host, answer.Status)
+		if source.Note != "" {
+			text += " (" + source.Note + ")"
 		}
-		return fmt.Sprintf("%s answers with status %d", source.Address.Host, status)
+		return text
 	case keda.QueryEmpty:
 		return "the result is empty, and ignoreNullValues is off"
 	case keda.QuerySeveral:
@@ -155,4 +96,13 @@ func reasonOf(failure keda.ReadingFailure, status int, source Source, via string
 		return "the value is no number, and ignoreNullValues is off"
 	}
 	return source.Address.Host + " does not answer as Prometheus does"
+}
+
+// withoutURL drops the URL of a client's error: parameters may be credentials.
+func withoutURL(err error) error {
+	var address *url.Error
+	for errors.As(err, &address) {
+		err = address.Err
+	}
+	return err
 }

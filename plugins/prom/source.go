@@ -5,8 +5,12 @@
 package prom
 
 import (
+	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,41 +30,29 @@ type Source struct {
 	EmptyIsZero bool
 	// Insecure accepts any certificate (unsafeSsl).
 	Insecure bool
-	Auth     Auth
+	// Timeout is the trigger's own; 0 without one.
+	Timeout time.Duration
+	Auth    Auth
+	// Note says what is different from KEDA's own request, or odd about it; ""
+	// where nothing is.
+	Note string
 }
 
-// Auth is what the server is shown. Empty fields are not used.
-type Auth struct {
-	Bearer             string
-	Username, Password string
-	// CA, Cert and Key are PEM.
-	CA, Cert, Key string
-}
-
-// authorizes says that the request carries an Authorization header.
-func (a Auth) authorizes() bool { return a.Bearer != "" || a.Username != "" }
-
-// FromTrigger reads a prometheus trigger. parameters are those that its
-// TriggerAuthentication gives, by KEDA's names.
-func FromTrigger(trigger keda.Trigger, parameters map[string]string) (Source, error) {
+// FromTrigger reads a prometheus trigger as a version of KEDA does, with what
+// its authenticationRef gives.
+func FromTrigger(trigger keda.Trigger, given keda.Credentials, version keda.Version) (Source, error) {
 	source := Source{
 		Query: trigger.Query(), Namespace: trigger.Metadata["namespace"],
-		EmptyIsZero: trigger.EmptyIsZero(), Insecure: trigger.Metadata["unsafeSsl"] == "true",
+		EmptyIsZero: trigger.EmptyIsZero(), Insecure: isTrue(trigger.Metadata["unsafeSsl"]),
 		Headers: map[string]string{},
 	}
 	if source.Query == "" {
 		return source, fmt.Errorf("it is no prometheus trigger")
 	}
-	address, err := url.Parse(trigger.Metadata["serverAddress"])
-	if err != nil || address.Host == "" || (address.Scheme != "http" && address.Scheme != "https") {
-		return source, fmt.Errorf("its serverAddress is no URL")
+	if err := source.locate(trigger.Metadata["serverAddress"]); err != nil {
+		return source, err
 	}
-	if address.User != nil {
-		source.Auth.Username = address.User.Username()
-		source.Auth.Password, _ = address.User.Password()
-		address.User = nil
-	}
-	source.Address = address
+	var err error
 	if source.Parameters, err = pairs(trigger.Metadata["queryParameters"]); err != nil {
 		return source, fmt.Errorf("its queryParameters %w", err)
 	}
@@ -69,45 +61,51 @@ func FromTrigger(trigger keda.Trigger, parameters map[string]string) (Source, er
 		return source, fmt.Errorf("its customHeaders %w", err)
 	}
 	for name, value := range headers {
-		source.Headers[name] = value
+		source.Headers[http.CanonicalHeaderKey(name)] = value
 	}
-	return source, source.authenticate(trigger, parameters)
+	if source.Timeout, err = span(trigger.Metadata["timeout"]); err != nil {
+		return source, err
+	}
+	return source, source.authenticate(trigger, given, version)
 }
 
-// authenticate takes the parameters that the trigger's authModes name.
-func (s *Source) authenticate(trigger keda.Trigger, parameters map[string]string) error {
-	modes := trigger.Metadata["authModes"]
-	if modes == "" {
-		modes = trigger.Metadata["authMode"]
+// locate reads the server's address. A path that leads elsewhere would lead the
+// API server's proxy elsewhere too.
+func (s *Source) locate(text string) error {
+	address, err := url.Parse(text)
+	if err != nil || address.Hostname() == "" || (address.Scheme != "http" && address.Scheme != "https") {
+		return errors.New("its serverAddress is no URL")
 	}
-	for mode := range strings.SplitSeq(modes, ",") {
-		switch mode = strings.TrimSpace(mode); mode {
-		case "":
-		case "bearer":
-			s.Auth.Bearer = parameters["bearerToken"]
-			if s.Auth.Bearer == "" {
-				return fmt.Errorf("its bearer token could not be read")
-			}
-		case "basic":
-			s.Auth.Username, s.Auth.Password = parameters["username"], parameters["password"]
-			if s.Auth.Username == "" {
-				return fmt.Errorf("its user name could not be read")
-			}
-		case "tls":
-			s.Auth.CA, s.Auth.Cert, s.Auth.Key = parameters["ca"], parameters["cert"], parameters["key"]
-		case "custom":
-			if parameters["customAuthHeader"] == "" {
-				return fmt.Errorf("its header could not be read")
-			}
-			s.Headers[parameters["customAuthHeader"]] = parameters["customAuthValue"]
-		default:
-			return fmt.Errorf("the authMode %q is not supported here", mode)
-		}
+	if address.RawQuery != "" || address.Fragment != "" || slices.Contains(strings.Split(address.Path, "/"), "..") {
+		return errors.New("its serverAddress is more than the base of a server")
 	}
-	if trigger.Metadata["awsRegion"] != "" {
-		return fmt.Errorf("it signs requests for AWS, which is not supported here")
+	if address.User != nil {
+		s.Auth.Username = address.User.Username()
+		s.Auth.Password, _ = address.User.Password()
+		address.User = nil
 	}
+	s.Address = address
 	return nil
+}
+
+func isTrue(text string) bool {
+	value, err := strconv.ParseBool(text)
+	return err == nil && value
+}
+
+// span reads a duration such as 5s, or a number of milliseconds.
+func span(text string) (time.Duration, error) {
+	if text == "" {
+		return 0, nil
+	}
+	read, err := time.ParseDuration(text)
+	if milli, wrong := strconv.ParseInt(text, 10, 64); err != nil && wrong == nil {
+		read, err = time.Duration(milli)*time.Millisecond, nil
+	}
+	if err != nil || read < 0 {
+		return 0, errors.New("its timeout is no duration")
+	}
+	return read, nil
 }
 
 // pairs reads k=v,k=v as KEDA does: a value with a second = is refused.
@@ -126,14 +124,14 @@ func pairs(text string) (map[string]string, error) {
 	return read, nil
 }
 
-// target is the URL of the query at a moment, below base.
-func (s Source) target(base string, at time.Time) string {
+// question is the query at a moment, as part of a URL.
+func (s Source) question(at time.Time) url.Values {
 	values := url.Values{"query": {s.Query}, "time": {at.UTC().Format(time.RFC3339)}}
 	if s.Namespace != "" {
 		values.Set("namespace", s.Namespace)
 	}
 	for name, value := range s.Parameters {
-		values.Set(name, value)
+		values.Add(name, value)
 	}
-	return strings.TrimSuffix(base, "/") + "/api/v1/query?" + values.Encode()
+	return values
 }

@@ -13,13 +13,25 @@ type ScalingNow struct {
 	Decision *ScalingWhatIf `json:"decision"`
 }
 
-// FreshValue is one trigger's value as its server has it.
+// FreshValue is one metric's value as its server has it.
 type FreshValue struct {
-	Index int    `json:"index"`
+	// Index is the trigger's; null for a metric that is no trigger's own.
+	Index *int   `json:"index"`
 	Label string `json:"label"`
-	// Value is null where it could not be read; Error then says why.
+	// Metric is the metric's name in the HPA; "" where the HPA has none.
+	Metric string `json:"metric"`
+	// Value is null where it could not be read; Error then says why. Of a metric
+	// of pods it is the sum over all that have a sample.
 	Value *float64 `json:"value"`
-	Error string   `json:"error"`
-	// Via is "proxy" (through the API server) or "direct".
+	// Pods counts the pods with a sample; null for other metrics.
+	Pods  *int32 `json:"pods"`
+	Error string `json:"error"`
+	// Via is "proxy" (a service, through the API server), "port-forward",
+	// "direct", or the API group of a metric: metrics.k8s.io,
+	// custom.metrics.k8s.io or external.metrics.k8s.io. It is "" where nobody
+	// was asked.
 	Via string `json:"via"`
+	// Note says what is different from how KEDA reads it, or odd about it; ""
+	// where nothing is.
+	Note string `json:"note"`
 }

@@ -64,6 +64,12 @@ func (s ScaledObject) Metrics(v Version) []Metric {
 	})
 }
 
+// MetricOf is the metric of the trigger at index by itself: with
+// scalingModifiers the HPA has none for it.
+func (s ScaledObject) MetricOf(v Version, index int) Metric {
+	return s.metricOf(v, index, s.Spec.Triggers[index])
+}
+
 func (s ScaledObject) metricOf(v Version, index int, trigger Trigger) Metric {
 	if trigger.IsResource() {
 		return resourceMetric(index, trigger)
