@@ -10,11 +10,11 @@ import (
 	"net/url"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/portforward"
 	"k8s.io/client-go/transport/spdy"
+	"k8s.io/streaming/pkg/httpstream"
 )
 
 // Forwards are port-forwards to pods, one for each port that was asked for,
@@ -91,7 +91,7 @@ func (f *Forwards) start(ctx context.Context, namespace, service, pod, port stri
 	// It outlives the request that it was made for: others use it too.
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ready := make(chan struct{})
-	forwarder, err := portforward.NewOnAddressesWithContext(running, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", backend.port)}, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddressesForStreamingWithContext(running, dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", backend.port)}, ready, io.Discard, io.Discard)
 	if err != nil {
 		cancel()
 		return &forward{err: fmt.Errorf("forward a port of pod %s in %s: %w", backend.pod, namespace, err)}
@@ -127,12 +127,12 @@ func (f *Forwards) dialer(address *url.URL) (httpstream.Dialer, error) {
 	if err != nil {
 		return nil, err
 	}
-	older := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
-	newer, err := portforward.NewSPDYOverWebsocketDialer(address, f.config)
+	older := spdy.NewDialerForStreaming(upgrader, &http.Client{Transport: transport}, http.MethodPost, address)
+	newer, err := portforward.NewSPDYOverWebsocketDialerForStreaming(address, f.config)
 	if err != nil {
 		return nil, err
 	}
-	return portforward.NewFallbackDialer(newer, older, func(err error) bool {
+	return portforward.NewFallbackDialerForStreaming(newer, older, func(err error) bool {
 		return httpstream.IsUpgradeFailure(err) || httpstream.IsHTTPSProxyError(err)
 	}), nil
 }
