@@ -2,6 +2,7 @@ package sync
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -15,9 +16,9 @@ import (
 
 // The events of a sync, beside those that all jobs share.
 const (
-	EventPlan  = "plan"
-	EventFile  = "file"
-	EventRetry = "retry"
+	EventPlan  = record.EventPlan
+	EventFile  = record.EventFile
+	EventRetry = record.EventRetry
 )
 
 // reporter turns what happens into events.
@@ -29,10 +30,12 @@ type reporter struct {
 	// part back.
 	bytes atomic.Int64
 	files atomic.Int64
+	// downloaded is what the Hub has sent, repeats included.
+	downloaded func() int64
 }
 
 func newReporter(send func(record.Event), now func() time.Time) *reporter {
-	return &reporter{send: send, now: now}
+	return &reporter{send: send, now: now, downloaded: func() int64 { return 0 }}
 }
 
 func (p *reporter) emit(event record.Event) {
@@ -56,7 +59,7 @@ func (p *reporter) file(item *item) {
 }
 
 func (p *reporter) retry(retry hub.Retry) {
-	event := record.Event{Level: record.Warning, Name: EventRetry, Fields: map[string]any{"what": retry.What, "wait_seconds": retry.Wait.Seconds(), "rate_limited": retry.RateLimited}}
+	event := record.Event{Level: record.Warning, Name: EventRetry, Fields: map[string]any{"what": retry.What, "wait_seconds": retry.Wait.Seconds(), "rate_limited": retry.RateLimited, "peer": "hub", "status": statusOf(retry.Err)}}
 	event.Message = fmt.Sprintf("waiting %s for the Hub's rate limit (%s)", retry.Wait.Round(time.Second), retry.What)
 	if !retry.RateLimited {
 		event.Message = fmt.Sprintf("%s: %v, trying again in %s", retry.What, retry.Err, retry.Wait.Round(100*time.Millisecond))
@@ -67,8 +70,17 @@ func (p *reporter) retry(retry hub.Retry) {
 func (p *reporter) wrong(wrong *mismatch, attempt int) {
 	p.emit(record.Event{
 		Level: record.Warning, Name: EventRetry, Message: fmt.Sprintf("%v, reading it again", wrong),
-		Fields: map[string]any{"what": wrong.path, "attempt": attempt},
+		Fields: map[string]any{"what": wrong.path, "attempt": attempt, "digest_mismatch": true},
 	})
+}
+
+// statusOf is the HTTP status that the Hub refused with, 0 where it sent none.
+func statusOf(err error) int {
+	var problem *hub.Error
+	if errors.As(err, &problem) {
+		return problem.Status
+	}
+	return 0
 }
 
 // start emits progress at intervals, until the returned function is called,
@@ -79,7 +91,7 @@ func (p *reporter) start(ctx context.Context, every time.Duration, counters func
 	report := func() {
 		done, all := float64(p.bytes.Load()), float64(total)
 		_, _, limited := counters()
-		fields := map[string]any{"files_done": p.files.Load(), "files": files, "rate_limit_seconds": limited.Seconds()}
+		fields := map[string]any{"files_done": p.files.Load(), "files": files, "rate_limit_seconds": limited.Seconds(), "downloaded_bytes": p.downloaded()}
 		message := fmt.Sprintf("%s of %s, %d of %d files", humanize.IBytes(uint64(max(0, done))), humanize.IBytes(uint64(total)), p.files.Load(), files)
 		if elapsed := p.now().Sub(began).Seconds(); elapsed > 0 && done > 0 {
 			rate := done / elapsed

@@ -45,6 +45,15 @@ type Deps struct {
 	Credentials aws.CredentialsProvider
 	// Attempts is how often a request to either side is tried; 0 is 8.
 	Attempts int
+	// Index is this worker's number, where the plan has several: 0 is the first,
+	// which writes the manifest.
+	Index int
+	// Patience is how long the first worker waits while no file of the others
+	// arrives, before it brings the rest over itself; 0 is 10 minutes.
+	Patience time.Duration
+	// InJob says that a Job of the plugin runs this: what mends an error is a
+	// flag and a Secret then, not a variable of the user's own shell.
+	InJob bool
 }
 
 // Run carries out a plan. Its error is fit for a user: it is a failure.Error
@@ -134,8 +143,11 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 		Endpoint: plan.HubEndpoint, Token: deps.Token, Transport: deps.HubTransport, UserAgent: "kubectl-inference/" + deps.Version,
 		Attempts: deps.Attempts, Now: deps.Now, Wait: deps.Wait, OnRetry: r.report.retry,
 	})
-	r.hub = client
-	return r, err
+	if err != nil {
+		return nil, err
+	}
+	r.hub, r.report.downloaded = client, client.Bytes
+	return r, nil
 }
 
 func (r *run) run(ctx context.Context) error {

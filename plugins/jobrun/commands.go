@@ -17,11 +17,16 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
 
-// Commands returns attach, list and cancel for the Jobs of one command. show
-// prints the result of a Job that ended well, in the format of out.
+// Commands returns attach, list, get and cancel for the Jobs of one command.
+// show prints the result of a Job that ended well, in the format of out. bench
+// keeps its reports itself and so has a get of its own.
 func Commands(factory *kube.Factory, streams *term.Streams, command string, out *output.Flags, show func(context.Context, record.Event) error) []*cobra.Command {
 	r := runs{factory: factory, streams: streams, command: command, out: out, show: show}
-	return []*cobra.Command{r.attach(), r.list(), r.cancel()}
+	commands := []*cobra.Command{r.attach(), r.list(), r.cancel()}
+	if command != "bench" {
+		commands = append(commands, r.get())
+	}
+	return commands
 }
 
 type runs struct {
@@ -43,7 +48,7 @@ func (r runs) attach() *cobra.Command {
 			if err := r.out.Validate(); err != nil {
 				return err
 			}
-			spec, job, err := r.get(cmd.Context(), args[0])
+			spec, job, err := r.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -84,7 +89,7 @@ func (r runs) cancel() *cobra.Command {
 		Args:              oneRun,
 		ValidArgsFunction: r.complete,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			_, job, err := r.get(cmd.Context(), args[0])
+			_, job, err := r.find(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -101,7 +106,10 @@ func (r runs) cancel() *cobra.Command {
 	}
 }
 
-func (r runs) get(ctx context.Context, run string) (Spec, *batchv1.Job, error) {
+func (r runs) find(ctx context.Context, run string) (Spec, *batchv1.Job, error) {
+	if err := ValidateRun(run); err != nil {
+		return Spec{}, nil, err
+	}
 	namespace, err := r.factory.Namespace()
 	if err != nil {
 		return Spec{}, nil, err

@@ -75,8 +75,11 @@ func (f *Flags) Run(ctx context.Context, factory *kube.Factory, streams *term.St
 		return nil, err
 	}
 	verb := "started"
-	if started.Attached {
+	switch {
+	case started.Attached && f.Wait:
 		verb = "already running, attached to"
+	case started.Attached:
+		verb = "already running:"
 	}
 	streams.Say("%s job/%s in namespace %s", verb, started.Job.Name, started.Job.Namespace)
 	if !f.Wait {

@@ -11,11 +11,14 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
@@ -25,6 +28,9 @@ import (
 
 // PlanEnv is the environment variable that carries the plan into the pod.
 const PlanEnv = "INFERENCE_PLAN"
+
+// MetricsEnv is the address at which the pod serves its metrics.
+const MetricsEnv = "INFERENCE_METRICS_ADDRESS"
 
 // Labels of the plugin's Jobs and their pods.
 const (
@@ -40,14 +46,6 @@ const container = "job"
 // a label on its pods.
 const maxName = validation.LabelValueMaxLength
 
-// SecretEnv is an environment variable whose value comes from a Secret, so that
-// no credential stands in a Job's spec.
-type SecretEnv struct {
-	Name   string
-	Secret string
-	Key    string
-}
-
 // Spec says what a Job runs. Command is the subcommand of inference-job and
 // names the run's ServiceAccount, inference-COMMAND, unless one is given.
 type Spec struct {
@@ -58,11 +56,25 @@ type Spec struct {
 	PullSecret     string
 	ServiceAccount string
 	Plan           any
-	SecretEnv      []SecretEnv
+	// Env holds no secrets: they are SecretEnv.
+	Env       map[string]string
+	SecretEnv []SecretEnv
+	ConfigEnv []ConfigEnv
 	// CallsAPI mounts the ServiceAccount's token.
 	CallsAPI bool
 	// Retries is how often a failed pod is replaced.
 	Retries int32
+	// Workers is the number of pods, each with an index of its own; up to 1 is
+	// one pod without.
+	Workers int32
+	// Memory is what a pod is given, in bytes, and Deadline the time that the
+	// Job may take; 0 leaves the template's.
+	Memory   int64
+	Deadline time.Duration
+	// MetricsPort is where the pod serves Prometheus metrics; 0 is nowhere.
+	MetricsPort  int32
+	NodeSelector map[string]string
+	Tolerations  []corev1.Toleration
 }
 
 // Name returns the Job's name: deterministic, so that the same run is found
@@ -126,42 +138,38 @@ func (s Spec) Job() (*batchv1.Job, error) {
 	main := &pod.Containers[0]
 	main.Image = s.Image
 	main.Args = []string{s.Command}
-	main.Env = s.env(string(plan))
+	s.shape(&job)
+	main.Env = s.env(string(plan), main.Resources.Limits.Memory().Value())
 	return &job, nil
 }
 
-func (s Spec) env(plan string) []corev1.EnvVar {
-	field := func(name, path string) corev1.EnvVar {
-		return corev1.EnvVar{Name: name, ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: path}}}
+// shape sets what the run needs beside the template's own.
+func (s Spec) shape(job *batchv1.Job) {
+	pod := &job.Spec.Template.Spec
+	main := &pod.Containers[0]
+	pod.NodeSelector, pod.Tolerations = s.NodeSelector, s.Tolerations
+	if s.Deadline > 0 {
+		job.Spec.ActiveDeadlineSeconds = new(int64(s.Deadline.Seconds()))
 	}
-	// Kubernetes expands $(NAME) in the value of a variable, and takes $$ for $;
-	// the plan is to arrive as it is.
-	env := []corev1.EnvVar{
-		{Name: PlanEnv, Value: strings.ReplaceAll(plan, "$", "$$")},
-		{Name: "JOB_NAME", Value: s.Name()},
-		{Name: "TERMINATION_MESSAGE", Value: corev1.TerminationMessagePathDefault},
-		field("JOB_UID", "metadata.labels['batch.kubernetes.io/controller-uid']"),
-		field("POD_NAMESPACE", "metadata.namespace"),
-		field("POD_NAME", "metadata.name"),
+	if s.Memory > 0 {
+		main.Resources.Limits[corev1.ResourceMemory] = *resource.NewQuantity(s.Memory, resource.BinarySI)
+		main.Resources.Requests[corev1.ResourceMemory] = *resource.NewQuantity(s.Memory, resource.BinarySI)
 	}
-	fixed := len(env)
-	for _, secret := range s.SecretEnv {
-		env = append(env, corev1.EnvVar{Name: secret.Name, ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
-			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Secret}, Key: secret.Key,
-		}}})
-	}
-	slices.SortFunc(env[fixed:], func(a, b corev1.EnvVar) int { return strings.Compare(a.Name, b.Name) })
-	return env
-}
-
-// planOf returns the plan that a Job carries, as it stands in its spec.
-func planOf(job *batchv1.Job) string {
-	for _, c := range job.Spec.Template.Spec.Containers {
-		for _, variable := range c.Env {
-			if variable.Name == PlanEnv {
-				return variable.Value
-			}
+	if s.MetricsPort > 0 {
+		main.Ports = []corev1.ContainerPort{{Name: "metrics", ContainerPort: s.MetricsPort}}
+		// What Prometheus's usual configuration for pods looks for.
+		for key, value := range map[string]string{"scrape": "true", "port": strconv.Itoa(int(s.MetricsPort)), "path": "/metrics"} {
+			job.Spec.Template.Annotations["prometheus.io/"+key] = value
 		}
 	}
-	return ""
+	if s.Workers > 1 {
+		job.Spec.CompletionMode = new(batchv1.IndexedCompletion)
+		job.Spec.Completions, job.Spec.Parallelism = &s.Workers, &s.Workers
+		job.Spec.BackoffLimit = new(s.Retries * s.Workers)
+		// More nodes have more bandwidth.
+		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{LabelComponent: s.Command, LabelRun: s.Run}},
+		}}
+	}
 }

@@ -3,6 +3,7 @@ package jobrun
 import (
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,16 @@ func TestJob(t *testing.T) {
 		"job-sync.yaml": func(*Spec) {},
 		"job-bench.yaml": func(s *Spec) {
 			*s = Spec{Command: "bench", Run: "nightly.7", Namespace: "llm", Image: "example.test/job:1", ServiceAccount: "own", Plan: 1, CallsAPI: true}
+		},
+		"job-sync-workers.yaml": func(s *Spec) {
+			s.Workers, s.Memory, s.MetricsPort, s.Deadline = 3, 448<<20, 9090, time.Hour
+			network := NetworkFlags{Proxy: "http://proxy.example:3128", NoProxy: ".example.com", CAConfigMap: "trust/ca-bundle.crt"}
+			network.Apply(s)
+			placement := PlacementFlags{NodeSelector: map[string]string{"pool": "cpu"}, Tolerations: []string{"dedicated=infra:NoSchedule"}}
+			if err := placement.Validate(); err != nil {
+				panic(err)
+			}
+			placement.Apply(s)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -57,6 +68,15 @@ func TestPodIsAdmitted(t *testing.T) {
 	}
 	if _, err := jobs.create(t.Context(), job); err != nil {
 		t.Fatal(err)
+	}
+	several := spec
+	several.Run, several.Workers, several.Memory, several.MetricsPort = strings.Repeat("long-", 8)+"name", 64, 448<<20, 9090
+	indexed, err := several.Job()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jobs.create(t.Context(), indexed); err != nil {
+		t.Error(err)
 	}
 	// No controller runs here: the account a pod needs is not made by itself.
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "default"}}

@@ -83,40 +83,6 @@ func (j Jobs) create(ctx context.Context, job *batchv1.Job) (*batchv1.Job, error
 	return created, nil
 }
 
-// preflight finds what would leave the pod waiting for ever: a Job's controller
-// reports a missing ServiceAccount or Secret only in events.
-func (j Jobs) preflight(ctx context.Context, spec Spec, job *batchv1.Job) error {
-	account := job.Spec.Template.Spec.ServiceAccountName
-	_, err := j.Client.CoreV1().ServiceAccounts(job.Namespace).Get(ctx, account, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		return failure.New(failure.NotFound,
-			fmt.Sprintf("create it with the least rights it needs: `kubectl inference manifests rbac/%s | kubectl apply -n %s -f -`\nor name another with --service-account", spec.Command, job.Namespace),
-			"start job %s: there is no ServiceAccount %s/%s", job.Name, job.Namespace, account)
-	// Not being allowed to look is no reason not to try.
-	case err != nil && !apierrors.IsForbidden(err):
-		return kube.Explain(err, "get serviceaccount %s/%s", job.Namespace, account)
-	}
-	for _, env := range spec.SecretEnv {
-		secret, err := j.Client.CoreV1().Secrets(job.Namespace).Get(ctx, env.Secret, metav1.GetOptions{})
-		switch {
-		case apierrors.IsNotFound(err):
-			return failure.New(failure.NotFound, fmt.Sprintf("create it: `kubectl create secret generic %s -n %s --from-literal=%s=...`", env.Secret, job.Namespace, env.Key),
-				"start job %s: there is no Secret %s/%s", job.Name, job.Namespace, env.Secret)
-		case err != nil && !apierrors.IsForbidden(err):
-			return kube.Explain(err, "get secret %s/%s", job.Namespace, env.Secret)
-		case err == nil && !has(secret, env.Key):
-			return failure.New(failure.NotFound, "the key that is looked for is "+env.Key, "start job %s: Secret %s/%s has no key %s", job.Name, job.Namespace, env.Secret, env.Key)
-		}
-	}
-	return nil
-}
-
-func has(secret *corev1.Secret, key string) bool {
-	_, ok := secret.Data[key]
-	return ok
-}
-
 // remove deletes a Job with its pods and waits until its name is free.
 func (j Jobs) remove(ctx context.Context, job *batchv1.Job) error {
 	jobs := j.Client.BatchV1().Jobs(job.Namespace)

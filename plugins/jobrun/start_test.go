@@ -173,7 +173,17 @@ func TestStartLacksWhatItNeeds(t *testing.T) {
 				"hint: create it: `kubectl create secret generic gone -n " + namespace + " --from-literal=HF_TOKEN=...`\n"},
 		"no key": {func(s *Spec) { s.SecretEnv[0].Secret = "s3" },
 			"error: start job inference-sync-tiny-0a1b2c3d: Secret " + namespace + "/s3 has no key HF_TOKEN\n" +
-				"hint: the key that is looked for is HF_TOKEN\n"},
+				"hint: it needs the keys AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, HF_TOKEN; it has AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY\n"},
+		"neither key": {func(s *Spec) { s.SecretEnv = []SecretEnv{{KeyAccess, "hub", KeyAccess}, {KeySecret, "hub", KeySecret}} },
+			"error: start job inference-sync-tiny-0a1b2c3d: Secret " + namespace + "/hub has no key AWS_ACCESS_KEY_ID and no AWS_SECRET_ACCESS_KEY\n" +
+				"hint: it needs the keys AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY; it has HF_TOKEN\n"},
+		"no namespace": {func(s *Spec) { s.Namespace = "nowhere" },
+			"error: start job inference-sync-tiny-0a1b2c3d: there is no namespace nowhere\n" +
+				"hint: create it: `kubectl create namespace nowhere`\n" +
+				"hint: or name another with -n\n"},
+		"no ConfigMap": {func(s *Spec) { s.ConfigEnv = []ConfigEnv{{CAEnv, "gone", "ca.crt"}} },
+			"error: start job inference-sync-tiny-0a1b2c3d: there is no ConfigMap " + namespace + "/gone\n" +
+				"hint: create it: `kubectl create configmap gone -n " + namespace + " --from-file=ca.crt=FILE`\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := spec

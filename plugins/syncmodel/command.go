@@ -4,15 +4,13 @@ package syncmodel
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"regexp"
-	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/sync"
 	"github.com/kubectl-inference/kubectl-inference/plugins/jobrun"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/output"
@@ -25,6 +23,12 @@ const example = `  # Deliver a pinned revision; the manifest is written last
   # Only what vLLM reads, from a private repository, into an S3 server of your own
   kubectl inference sync-model OWNER/NAME --revision SHA --to s3://models/base --preset vllm \
     --hub-secret hub-token --s3-endpoint https://s3.example.com --s3-secret s3-keys
+
+  # A model of hundreds of gigabytes: the files are shared by four pods
+  kubectl inference sync-model OWNER/NAME --revision SHA --to s3://models/base --workers 4 --metrics-port 9090
+
+  # Through a proxy that has a certificate authority of its own
+  kubectl inference sync-model OWNER/NAME --revision SHA --to s3://models/base --proxy http://proxy:3128 --ca-configmap trust
 
   # What would be done, without a cluster
   kubectl inference sync-model OWNER/NAME --revision SHA --to s3://models/base --local --dry-run`
@@ -39,12 +43,18 @@ type options struct {
 	version string
 	job     jobrun.Flags
 	store   jobrun.StoreFlags
+	network jobrun.NetworkFlags
+	place   jobrun.PlacementFlags
 	out     output.Flags
 
 	plan      record.SyncPlan
 	hubSecret string
 	local     bool
 	retries   int32
+	memory    string
+	deadline  time.Duration
+	metrics   int32
+	push      string
 }
 
 // New makes the command.
@@ -86,12 +96,19 @@ written when everything is there: a prefix without it is not a delivery.`,
 	flags.StringVar(&o.plan.KMSKey, "kms-key", "", "KMS key that encrypts the objects")
 	flags.BoolVar(&o.plan.AllowIncompleteIndex, "allow-incomplete-index", false, "accept an index that names weights which are not part of the plan")
 	flags.BoolVar(&o.plan.AllowUnverified, "allow-unverified", false, "accept files for which the endpoint states no digest")
-	flags.IntVar(&o.plan.Parallel, "parallel", 0, "transfers in flight (default 8)")
+	flags.IntVar(&o.plan.Parallel, "parallel", sync.DefaultParallel, "transfers in flight in a pod")
+	flags.StringVar(&o.memory, "memory", "256Mi", "memory for the transfers of a pod; its limit is a little more")
+	flags.IntVar(&o.plan.Workers, "workers", 1, "pods that share the files; a single file is never divided")
 	flags.Int32Var(&o.retries, "retries", 3, "how often a failed pod is replaced; errors that will come again are not retried")
+	flags.DurationVar(&o.deadline, "deadline", 24*time.Hour, "when a Job that has not ended has failed")
+	flags.Int32Var(&o.metrics, "metrics-port", 0, "port on which the pods serve Prometheus metrics (default none)")
+	flags.StringVar(&o.push, "push-gateway", "", "URL of a Prometheus Pushgateway that gets the metrics when the Job ends")
 	flags.BoolVar(&o.plan.DryRun, "dry-run", false, "print what would be done and write nothing")
 	flags.BoolVar(&o.local, "local", false, "run here instead of in a Job, with "+keyToken+" and the AWS credentials of this environment")
 	o.job.AddFlags(cmd, streams)
 	o.store.AddFlags(cmd)
+	o.network.AddFlags(cmd)
+	o.place.AddFlags(cmd)
 	o.out.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("preset", cobra.FixedCompletions([]string{record.PresetAll, record.PresetVLLM}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.AddCommand(jobrun.Commands(factory, streams, "sync", &o.out, func(_ context.Context, event record.Event) error { return o.show(event.Result) })...)
@@ -111,31 +128,13 @@ func (o *options) validate() error {
 	if o.plan.Revision == "" {
 		return failure.New(failure.Usage, "give --revision SHA; `--revision main` resolves the branch and pins what it finds", "sync-model %s: no revision given", o.plan.Repo)
 	}
-	if o.retries < 0 {
-		return failure.New(failure.Usage, "", "read --retries: it cannot be negative")
-	}
-	for _, check := range []func() error{o.plan.Validate, o.out.Validate, o.store.Validate} {
+	for _, check := range []func() error{o.validateJob, o.plan.Validate, o.out.Validate, o.store.Validate, o.network.Validate, o.place.Validate} {
 		if err := check(); err != nil {
 			return err
 		}
 	}
 	if o.local {
-		if o.store.Secret != "" || o.hubSecret != "" {
-			return failure.New(failure.Usage, "set "+keyToken+" and the AWS variables in this environment instead", "sync-model: --local does not read Secrets of a cluster")
-		}
-		return nil
+		return o.validateLocal()
 	}
 	return o.job.Validate()
-}
-
-var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
-
-// runName names the run of a plan: the same delivery has the same name, so a
-// second start finds the first.
-func runName(plan record.SyncPlan) string {
-	_, name, _ := strings.Cut(strings.ToLower(plan.Repo), "/")
-	name = strings.Trim(unfit.ReplaceAllString(name, "-"), "-")
-	name = strings.TrimRight(name[:min(len(name), 28)], "-")
-	sum := sha256.Sum256([]byte(strings.Join([]string{plan.Repo, plan.Revision, plan.Destination, plan.S3Endpoint, plan.HubEndpoint}, "\x00")))
-	return name + "-" + hex.EncodeToString(sum[:4])
 }

@@ -25,16 +25,33 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec := jobrun.Spec{Command: "sync", Run: runName(o.plan), Namespace: namespace, Plan: o.plan, SecretEnv: o.store.SecretEnv(), Retries: o.retries}
-	if o.hubSecret != "" {
-		spec.SecretEnv = append(spec.SecretEnv, jobrun.SecretEnv{Name: keyToken, Secret: o.hubSecret, Key: keyToken})
-	}
-	o.job.Apply(&spec)
+	spec := o.spec(namespace)
 	event, err := o.job.Run(ctx, o.factory, o.streams, spec, true)
 	if err != nil || event == nil {
 		return err
 	}
 	return o.show(event.Result)
+}
+
+// spec says what the Job is.
+func (o *options) spec(namespace string) jobrun.Spec {
+	spec := jobrun.Spec{
+		Command: "sync", Run: runName(o.plan), Namespace: namespace, Plan: o.plan, SecretEnv: o.store.SecretEnv(),
+		Retries: o.retries, Workers: int32(o.plan.Workers), Memory: o.plan.MemoryBytes + overhead, Deadline: o.deadline, MetricsPort: o.metrics,
+	}
+	if o.plan.DryRun {
+		// One pod sees all there is to see.
+		spec.Workers, spec.MetricsPort = 1, 0
+	} else if o.push != "" {
+		spec.Env = map[string]string{runner.PushEnv: o.push}
+	}
+	if o.hubSecret != "" {
+		spec.SecretEnv = append(spec.SecretEnv, jobrun.SecretEnv{Name: keyToken, Secret: o.hubSecret, Key: keyToken})
+	}
+	o.job.Apply(&spec)
+	o.network.Apply(&spec)
+	o.place.Apply(&spec)
+	return spec
 }
 
 func (o *options) runLocal(ctx context.Context) error {
@@ -43,12 +60,20 @@ func (o *options) runLocal(ctx context.Context) error {
 		return err
 	}
 	view := jobrun.NewView(o.streams)
-	result, err := runner.LocalSync(ctx, o.streams.Env, o.version, plan, view.Event)
+	result, err := runner.LocalSync(ctx, o.environment, o.version, plan, view.Event)
 	view.Close()
 	if err != nil {
 		return err
 	}
 	return o.show(result)
+}
+
+// environment is this process's, with the certificates of --ca-bundle.
+func (o *options) environment(name string) string {
+	if name == jobrun.CAEnv && o.network.PEM() != "" {
+		return o.network.PEM()
+	}
+	return o.streams.Env(name)
 }
 
 // show prints the result of a sync.

@@ -92,12 +92,31 @@ func TestRefuses(t *testing.T) {
 		"no model":          {nil, "error: sync-model: give one model as OWNER/NAME\nhint: name the model as on the Hub: `kubectl inference sync-model OWNER/NAME ...`\n"},
 		"no destination":    {[]string{"a/b"}, "error: sync-model a/b: no destination given\nhint: give --to s3://BUCKET/PREFIX\n"},
 		"no revision":       {[]string{"a/b", "--to", "s3://m/p"}, "error: sync-model a/b: no revision given\nhint: give --revision SHA; `--revision main` resolves the branch and pins what it finds\n"},
-		"negative retries":  {append(good, "--retries", "-1"), "error: read --retries: it cannot be negative\n"},
-		"unknown preset":    {append(good, "--preset", "gguf", "--local"), "error: read plan: preset \"gguf\" is not known\nhint: the presets are all and vllm\n"},
-		"an endpoint":       {append(good, "--s3-endpoint", "s3:9000"), ""},
-		"a format":          {append(good, "-o", "xml"), ""},
-		"a Secret, --local": {append(good, "--local", "--hub-secret", "hub"), "error: sync-model: --local does not read Secrets of a cluster\nhint: set HF_TOKEN and the AWS variables in this environment instead\n"},
-		"no image":          {good, "error: start job: this build of the plugin has no default image\nhint: give --image, or set KUBECTL_INFERENCE_IMAGE; with --local no image is needed\n"},
+		"negative retries":  {append(good, "--retries", "-1"), "error: read --retries: -1 is not a number of retries\nhint: give a number from 0 to 100\n"},
+		"negative deadline": {append(good, "--deadline", "-1h"), "error: read --deadline: -1h0m0s is not a time for a Job\nhint: give a time from 1m to 336h\n"},
+		"negative timeout":  {append(good, "--image", "i", "--timeout", "-1s"), "error: read --timeout: -1s is negative\n"},
+		"no transfers":      {append(good, "--parallel", "0"), "error: read --parallel: 0 is out of range\nhint: give a number from 1 to 256\n"},
+		"absurd transfers":  {append(good, "--parallel", "100000"), "error: read --parallel: 100000 is out of range\nhint: give a number from 1 to 256\n"},
+		"absurd workers":    {append(good, "--workers", "1000"), "error: read --workers: 1000 is out of range\nhint: give a number from 1 to 64\n"},
+		"absurd memory":     {append(good, "--memory", "9Pi"), "error: read --memory: 9Pi is out of range\nhint: give a quantity from 16Mi to 64Gi\n"},
+		"negative memory":   {append(good, "--memory", "-1"), "error: read --memory: -1 is out of range\nhint: give a quantity from 16Mi to 64Gi\n"},
+		"no quantity":       {append(good, "--memory", "lots"), "error: read --memory: \"lots\" is not a quantity\nhint: write it as 256Mi or 1Gi\n"},
+		"root's port":       {append(good, "--metrics-port", "80"), "error: read --metrics-port: 80 is not a port for a pod\nhint: give a port from 1024 to 65535; the pod does not run as root\n"},
+		"secret gateway":    {append(good, "--push-gateway", "http://me:word@push"), "error: read --push-gateway: it holds credentials: give them in a Secret\nhint: write it as http://host:port\n"},
+		"secret proxy": {append(good, "--proxy", "http://me:word@proxy:3128"), "error: read --proxy: it holds credentials, which would stand in the Job for everybody to read\n" +
+			"hint: put the URL into a Secret under the key HTTPS_PROXY and give --proxy-secret NAME\n"},
+		"no proxy":           {append(good, "--no-proxy", "x"), "error: read --no-proxy: there is no proxy\nhint: give --proxy or --proxy-secret\n"},
+		"certificates twice": {append(good, "--ca-bundle", "x", "--ca-configmap", "y"), "error: read --ca-bundle and --ca-configmap: both name certificates\nhint: leave out one of the two\n"},
+		"no certificates":    {append(good, "--ca-bundle", "syncmodel_test.go"), "error: read --ca-bundle syncmodel_test.go: no certificate in PEM is in it\nhint: give your own authority's certificates alone; the public ones are built in\n"},
+		"a toleration":       {append(good, "--toleration", "a:Never"), "error: read --toleration: \"a:Never\" has no such effect as \"Never\"\nhint: write it as KEY=VALUE:NoSchedule; the effects are NoSchedule, PreferNoSchedule and NoExecute\n"},
+		"a label":            {append(good, "--node-selector", "a b=c"), ""},
+		"workers, --local":   {append(good, "--local", "--workers", "2"), "error: read --workers: it is for a Job, not for --local\nhint: leave it out, or leave out --local\n"},
+		"proxy, --local":     {append(good, "--local", "--proxy", "http://p:1"), "error: read --proxy: it is for a Job, not for --local\nhint: set HTTPS_PROXY in this environment instead\n"},
+		"unknown preset":     {append(good, "--preset", "gguf", "--local"), "error: read plan: preset \"gguf\" is not known\nhint: the presets are all and vllm\n"},
+		"an endpoint":        {append(good, "--s3-endpoint", "s3:9000"), ""},
+		"a format":           {append(good, "-o", "xml"), ""},
+		"a Secret, --local":  {append(good, "--local", "--hub-secret", "hub"), "error: sync-model: --local does not read Secrets of a cluster\nhint: set HF_TOKEN and the AWS variables in this environment instead\n"},
+		"no image":           {good, "error: start job: this build of the plugin has no default image\nhint: give --image, or set KUBECTL_INFERENCE_IMAGE; with --local no image is needed\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			stdout, _, err := run(t, nil, test.args...)
@@ -159,7 +178,7 @@ func TestJob(t *testing.T) {
 		t.Errorf("Secrets (-want +got):\n%s", diff)
 	}
 	wantPlan := record.SyncPlan{TypeMeta: record.Meta(record.KindSyncPlan), Repo: "Qwen/Qwen2.5-0.5B-Instruct", Revision: "main", Destination: "s3://models/base",
-		S3Endpoint: "https://s3.example.com", Exclude: []string{"*.bin"}, Preset: record.PresetAll}
+		S3Endpoint: "https://s3.example.com", Exclude: []string{"*.bin"}, Preset: record.PresetAll, Parallel: 8, Workers: 1, MemoryBytes: 256 << 20}
 	if diff := cmp.Diff(wantPlan, plan); diff != "" {
 		t.Errorf("plan (-want +got):\n%s", diff)
 	}
@@ -171,12 +190,27 @@ func TestJob(t *testing.T) {
 		t.Error("a secret stands in the Job")
 	}
 
-	// The same delivery finds the run; a dry run of it would be another one.
-	if _, stderr, err := run(t, nil, args...); err != nil || !strings.HasPrefix(stderr, "already running, attached to job/inference-sync-qwen2-5-0-5b-instruct-") {
+	// The buffers and what the program needs beside them fit.
+	if limit := pod.Containers[0].Resources.Limits.Memory().Value(); limit < plan.MemoryBytes+48<<20 {
+		t.Errorf("the limit of %d bytes is too small", limit)
+	}
+
+	// The same delivery finds the run, and nobody attaches who does not wait.
+	if _, stderr, err := run(t, nil, args...); err != nil || !strings.HasPrefix(stderr, "already running: job/inference-sync-qwen2-5-0-5b-instruct-") {
 		t.Errorf("a second start says %q, error %v", stderr, err)
 	}
-	if _, _, err := run(t, nil, append(args, "--dry-run")...); failure.KindOf(err) != failure.Usage || !strings.HasSuffix(err.Error(), "a run of that name is under way with another plan") {
-		t.Errorf("a dry run beside it: %v", err)
+	// A dry run is a Job of its own: it does not touch the delivery's.
+	if _, stderr, err := run(t, nil, append(args, "--dry-run")...); err != nil || !strings.HasPrefix(stderr, "started job/"+job.Name+"-plan ") {
+		t.Errorf("a dry run beside it says %q, error %v", stderr, err)
+	}
+	after, err := client.BatchV1().Jobs("default").Get(t.Context(), job.Name, metav1.GetOptions{})
+	if err != nil || after.UID != job.UID {
+		t.Errorf("the delivery's Job is replaced: %v", err)
+	}
+	for _, command := range []string{"attach", "get", "cancel"} {
+		if _, _, err := run(t, nil, command, "a/b", "--kubeconfig", server.Kubeconfig(apiserver.Admin)); failure.KindOf(err) != failure.Usage {
+			t.Errorf("%s of a name that is none: %v", command, err)
+		}
 	}
 }
 

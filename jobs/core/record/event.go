@@ -37,11 +37,16 @@ type Event struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
-// Names of the events that the plugin itself looks for.
+// Names of the events that programs look for: those of every job, and those of a
+// sync.
 const (
 	EventProgress = "progress"
 	EventDone     = "done"
 	EventFailed   = "failed"
+
+	EventPlan  = "plan"
+	EventFile  = "file"
+	EventRetry = "retry"
 )
 
 // ParseEvent reads one line of a job's output. ok is false for a line that is
