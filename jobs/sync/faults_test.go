@@ -66,7 +66,7 @@ func TestFaultsThatStay(t *testing.T) {
 		"the Hub is down":                      {fault: hub.Fault{Kind: hub.FaultStatus, Status: 503, On: hub.OnAPI}, kind: failure.Unreachable, text: "status 503"},
 		"rate limited for ever":                {fault: hub.Fault{Kind: hub.FaultStatus, Status: 429, On: hub.OnResolve}, kind: failure.Unreachable, text: "status 429"},
 		"the endpoint is no Hub (hf-hub#163)":  {fault: hub.Fault{Kind: hub.FaultStatus, Status: 404, On: hub.OnAPI}, kind: failure.Usage, text: "does not answer as a Hub does"},
-		"a status that a Hub never gives":      {fault: hub.Fault{Kind: hub.FaultStatus, Status: 418, On: hub.OnAPI}, kind: failure.Usage, text: "check the Hub endpoint"},
+		"a status that a Hub never gives":      {fault: hub.Fault{Kind: hub.FaultStatus, Status: 418, On: hub.OnAPI}, kind: failure.Usage, text: "check --hub-endpoint"},
 		"a listing that redirects to nothing":  {fault: hub.Fault{Kind: hub.FaultStatus, Status: 304, On: hub.OnAPI}, kind: failure.Usage, text: "does not answer as a Hub does"},
 		"forbidden without the Hub's own code": {fault: hub.Fault{Kind: hub.FaultStatus, Status: 403, On: hub.OnResolve}, kind: failure.Denied, text: "may not read it"},
 	}
@@ -125,7 +125,7 @@ func TestDenied(t *testing.T) {
 		"private, no token":                        {hub: private, kind: failure.NotFound, text: "it does not exist, or it needs a token"},
 		"private, not a member":                    {hub: private, change: func(w *world) { w.deps.Token = token }, kind: failure.NotFound, text: "or it is private"},
 		"private, member":                          {hub: private, change: func(w *world) { w.deps.Token = token + "_member" }},
-		"bad token for a public model":             {change: func(w *world) { w.deps.Token = "hf_expired" }, kind: failure.Denied, text: "valid token into HF_TOKEN"},
+		"bad token for a public model":             {change: func(w *world) { w.deps.Token = "hf_expired" }, kind: failure.Denied, text: "set HF_TOKEN to a valid token"},
 		"missing model":                            {change: func(w *world) { w.plan.Repo = "lab/other" }, kind: failure.NotFound, text: "lab/other"},
 		"missing revision":                         {change: func(w *world) { w.plan.Revision = "v9" }, kind: failure.NotFound, text: `no revision "v9"`},
 		"taken down":                               {hub: func(o *hub.Options) { o.Models[0].Disabled = true }, kind: failure.Denied, text: "access is disabled"},

@@ -19,6 +19,8 @@ const (
 	EventPlan  = record.EventPlan
 	EventFile  = record.EventFile
 	EventRetry = record.EventRetry
+	// EventWaiting: the first worker has done its part and waits for the rest.
+	EventWaiting = "waiting"
 )
 
 // reporter turns what happens into events.
@@ -128,9 +130,9 @@ func (p *reporter) start(ctx context.Context, every time.Duration, counters func
 	}
 }
 
-// counters is the work of this run: files and bytes to upload.
+// counters is the work of this worker: files and bytes to upload.
 func (r *run) counters() (files int, bytes int64, limited time.Duration) {
-	return r.result.Uploaded.Files, r.result.Uploaded.Bytes, r.hub.Limited()
+	return r.work.Files, r.work.Bytes, r.hub.Limited()
 }
 
 // announce counts the plan into the result and says it.
@@ -175,7 +177,7 @@ func (r *run) finish(manifest *record.Manifest) {
 	result.RateLimitSeconds = r.hub.Limited().Seconds()
 	result.DurationSeconds = r.deps.Now().Sub(r.started).Seconds()
 	result.Warnings = orEmpty(result.Warnings)
-	if manifest == nil {
+	if manifest == nil || r.plan.DryRun {
 		result.ManifestSHA256 = ""
 		return
 	}

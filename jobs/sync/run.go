@@ -64,10 +64,10 @@ func Run(ctx context.Context, plan record.SyncPlan, deps Deps) (record.SyncResul
 	}
 	r, err := newRun(plan, deps)
 	if err != nil {
-		return record.SyncResult{}, explain(err, plan)
+		return record.SyncResult{}, explain(err, plan, deps.InJob)
 	}
 	if err := r.run(ctx); err != nil {
-		return record.SyncResult{}, explain(err, plan)
+		return record.SyncResult{}, explain(err, plan, deps.InJob)
 	}
 	return r.result, nil
 }
@@ -90,6 +90,8 @@ type run struct {
 	stale    bool
 	files    []*item
 	skipped  []record.ManifestSkipped
+	// work is what this worker has to bring over.
+	work record.FileCount
 
 	memory  *memory
 	fetches *semaphore.Weighted
@@ -105,6 +107,10 @@ type item struct {
 	// present says that the right object is there, reason why it is not.
 	present bool
 	reason  string
+	// worker is whose part the file is.
+	worker int
+	// content is of a file that had to be read before its upload.
+	content []byte
 	// done is the manifest's line, once the object is.
 	done record.ManifestFile
 }
@@ -157,19 +163,29 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	if r.plan.DryRun {
-		r.finish(nil)
-		return nil
+	manifest := r.complete()
+	r.result.AlreadyComplete = manifest != nil
+	// The first worker speaks for all.
+	if manifest == nil && r.deps.Index == 0 {
+		if err := r.check(ctx); err != nil {
+			return err
+		}
 	}
-	if manifest := r.complete(); manifest != nil {
-		r.result.AlreadyComplete = true
+	if manifest != nil || r.plan.DryRun {
 		r.finish(manifest)
 		return nil
+	}
+	divide(r.files, r.plan.Workers)
+	if r.deps.Index > 0 {
+		return r.assist(ctx)
 	}
 	if err := r.prepare(ctx); err != nil {
 		return err
 	}
 	if err := r.transfer(ctx); err != nil {
+		return err
+	}
+	if err := r.gather(ctx); err != nil {
 		return err
 	}
 	if err := r.confirm(ctx); err != nil {
@@ -287,15 +303,6 @@ func (r *run) probe(ctx context.Context) error {
 // prepare makes the prefix ready for writing. A manifest that promises what is
 // about to change goes first, so that a reader never finds a false promise.
 func (r *run) prepare(ctx context.Context) error {
-	for _, item := range r.files {
-		if !item.present && item.file.Size > 0 {
-			// The listing of a gated model is public, its files are not.
-			if err := r.hub.Open(r.repo, r.commit, item.file).Probe(ctx); err != nil {
-				return err
-			}
-			break
-		}
-	}
 	if !r.stale {
 		return nil
 	}

@@ -1,17 +1,14 @@
 package sync
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
@@ -23,20 +20,20 @@ const fileAttempts = 3
 // reasonUploaded marks the items that this run uploaded.
 const reasonUploaded = "uploaded"
 
-// transfer uploads what is not there. Indexes go first: a model that lacks a
-// shard is known before its weights cost anything.
+// transfer uploads what is not there and is this worker's.
 func (r *run) transfer(ctx context.Context) error {
+	share := r.share()
+	r.work.Files, r.work.Bytes = r.work.Files+share.Files, r.work.Bytes+share.Bytes
 	stop := r.report.start(ctx, r.deps.ProgressEvery, r.counters)
 	defer stop()
-	var rest []*item
+	var rest, found []*item
 	for _, item := range r.files {
-		if isIndex(item.file.Path) {
-			if err := r.index(ctx, item); err != nil {
-				return err
-			}
-		}
-		if !item.present {
+		switch {
+		case !r.mine(item):
+		case !item.present:
 			rest = append(rest, item)
+		case item.reason == "" && r.previous == nil && strings.HasSuffix(item.file.Path, ".safetensors"):
+			found = append(found, item)
 		}
 	}
 	// Large files first, so that none of them is left to run alone at the end.
@@ -46,58 +43,10 @@ func (r *run) transfer(ctx context.Context) error {
 	for _, item := range rest {
 		group.Go(func() error { return r.upload(groupCtx, item) })
 	}
-	for _, item := range r.files {
-		if item.present && r.previous == nil && strings.HasSuffix(item.file.Path, ".safetensors") {
-			group.Go(func() error { return r.inspect(groupCtx, item) })
-		}
+	for _, item := range found {
+		group.Go(func() error { return r.inspect(groupCtx, item) })
 	}
 	return group.Wait()
-}
-
-// index checks that all shards that an index names are part of the plan.
-func (r *run) index(ctx context.Context, item *item) error {
-	data, err := r.contents(ctx, item)
-	if err != nil {
-		return err
-	}
-	planned := make(map[string]bool, len(r.files))
-	for _, other := range r.files {
-		planned[other.file.Path] = true
-	}
-	missing, err := missingShards(item.file.Path, data, planned)
-	if err == nil && len(missing) > 0 {
-		err = fmt.Errorf("index %s names %s, which the plan lacks", item.file.Path, strings.Join(missing[:min(3, len(missing))], ", "))
-		if len(missing) > 3 {
-			err = fmt.Errorf("%w (and %d more)", err, len(missing)-3)
-		}
-	}
-	if err == nil {
-		return nil
-	}
-	if r.plan.AllowIncompleteIndex {
-		r.warn(err.Error())
-		return nil
-	}
-	return failure.New(failure.Usage, "include the missing files, or accept it with --allow-incomplete-index", "check %s: %w", r.repo, err)
-}
-
-// contents is the verified content of a small file, from the store or the Hub.
-func (r *run) contents(ctx context.Context, item *item) ([]byte, error) {
-	if item.present {
-		return r.object(ctx, r.key(item.file.Path), 0, -1)
-	}
-	if item.file.Size > r.memory.unit {
-		return nil, fmt.Errorf("check %s: index %s has %d bytes", r.repo, item.file.Path, item.file.Size)
-	}
-	var data []byte
-	err := r.again(ctx, item, func(source *hub.Source) error {
-		return r.whole(ctx, item, source, func(body []byte) { data = bytes.Clone(body) })
-	})
-	if err != nil {
-		return nil, err
-	}
-	r.report.file(item)
-	return data, nil
 }
 
 // inspect checks the header of weights that are in the store already and that
@@ -125,7 +74,7 @@ func (r *run) inspect(ctx context.Context, item *item) error {
 func (r *run) upload(ctx context.Context, item *item) error {
 	err := r.again(ctx, item, func(source *hub.Source) error {
 		if item.file.Size <= store.PartSize(item.file.Size) {
-			return r.whole(ctx, item, source, func([]byte) {})
+			return r.whole(ctx, item, source)
 		}
 		return r.stream(ctx, item, source)
 	})
@@ -154,16 +103,17 @@ func (r *run) again(ctx context.Context, item *item, attempt func(*hub.Source) e
 	}
 }
 
-// whole transfers a file that fits into one buffer. keep sees the verified
-// bytes before the buffer is used again.
-func (r *run) whole(ctx context.Context, item *item, source *hub.Source, keep func([]byte)) error {
+// whole transfers a file that fits into one buffer.
+func (r *run) whole(ctx context.Context, item *item, source *hub.Source) error {
 	file := item.file
 	buffer, err := r.memory.take(ctx, file.Size)
 	if err != nil {
 		return err
 	}
 	defer r.memory.give(buffer)
-	if err := r.fetch(ctx, source, 0, buffer); err != nil {
+	if item.content != nil {
+		copy(buffer, item.content)
+	} else if err := r.fetch(ctx, source, 0, buffer); err != nil {
 		return err
 	}
 	check := newVerifier(file)
@@ -183,7 +133,6 @@ func (r *run) whole(ctx context.Context, item *item, source *hub.Source, keep fu
 	if err != nil {
 		return err
 	}
-	keep(buffer)
 	item.uploaded(sum, object)
 	return nil
 }

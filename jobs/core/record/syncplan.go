@@ -156,7 +156,10 @@ type SyncResult struct {
 	RootDigest     string `json:"root_digest"`
 	// AlreadyComplete is true where the prefix was complete before the run.
 	AlreadyComplete bool `json:"already_complete"`
-	DryRun          bool `json:"dry_run"`
+	// Worker is "2 of 3" in the result of a worker that did not write the
+	// manifest, which is the first one's to do.
+	Worker string `json:"worker,omitempty"`
+	DryRun bool   `json:"dry_run"`
 	// Total is the whole plan. Uploaded went over the wire in this run (in a
 	// dry run: would), Present was found with the right digest.
 	Total    FileCount `json:"total"`
