@@ -5,9 +5,13 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
+	"path"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 )
@@ -48,6 +52,18 @@ type Manifest struct {
 	// whoever uploaded it and when.
 	RootDigest        string            `json:"root_digest"`
 	StoreCapabilities StoreCapabilities `json:"store_capabilities"`
+	// Signature is set where the sync signed what it wrote: the prefix is
+	// complete only together with that object.
+	Signature *ManifestSignature `json:"signature,omitempty"`
+}
+
+// ManifestSignature says where a manifest's signature is. The signature is of
+// the files' digests, whose root is RootDigest.
+type ManifestSignature struct {
+	// Path is the key below the prefix: SignatureName.
+	Path string `json:"path"`
+	// KeyID is the SHA-256 of the public key's PEM, in hex.
+	KeyID string `json:"key_id"`
 }
 
 // ManifestTool names the program that wrote a manifest.
@@ -172,6 +188,12 @@ func ParseManifest(data []byte) (Manifest, error) {
 	return manifest, manifest.check()
 }
 
+// IsRelative says whether name is a plain path below a prefix: of UTF-8, with
+// no empty, "." or ".." segment and no control character.
+func IsRelative(name string) bool {
+	return name != "" && path.Clean("/"+name) == "/"+name && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+}
+
 func (m Manifest) check() error {
 	var total int64
 	listed := make(map[string]bool, len(m.Files))
@@ -180,8 +202,14 @@ func (m Manifest) check() error {
 			return fmt.Errorf("read manifest: %q is listed twice", file.Path)
 		}
 		listed[file.Path] = true
+		if !IsRelative(file.Path) || file.Path == ManifestName {
+			return fmt.Errorf("read manifest: %q is not a path below the prefix", file.Path)
+		}
 		if raw, err := hex.DecodeString(file.SHA256); err != nil || len(raw) != sha256.Size || file.Size < 0 {
 			return fmt.Errorf("read manifest: %q has no valid size and SHA-256", file.Path)
+		}
+		if file.Size > math.MaxInt64-total {
+			return fmt.Errorf("read manifest: the sizes that it lists are beyond counting")
 		}
 		total += file.Size
 	}
