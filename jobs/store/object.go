@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"net/url"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -28,6 +30,8 @@ type Object struct {
 	ChecksumType   string
 	// Metadata has lower-case keys.
 	Metadata map[string]string
+	// Modified is known from a listing alone.
+	Modified time.Time
 }
 
 // SHA256 is the object's whole-content digest in hex as the store computed it,
@@ -133,10 +137,11 @@ func (b *Bucket) Get(ctx context.Context, key string, offset, length int64) (io.
 	return out.Body, nil
 }
 
-// List goes through all objects whose key begins with prefix, in key order.
+// List goes through all objects whose key begins with prefix, in key order. It
+// asks for keys in URL encoding: XML cannot hold every character of a key.
 func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
-		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.config.Bucket, Prefix: &prefix})
+		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.config.Bucket, Prefix: &prefix, EncodingType: types.EncodingTypeUrl})
 		for pages.HasMorePages() {
 			page, err := pages.NextPage(ctx)
 			if err != nil {
@@ -144,7 +149,14 @@ func (b *Bucket) List(ctx context.Context, prefix string) iter.Seq2[Object, erro
 				return
 			}
 			for _, item := range page.Contents {
-				if !yield(Object{Key: aws.ToString(item.Key), Size: aws.ToInt64(item.Size), ETag: aws.ToString(item.ETag)}, nil) {
+				key := aws.ToString(item.Key)
+				// Some servers ignore the wish; they do not confirm it either.
+				if page.EncodingType == types.EncodingTypeUrl {
+					if decoded, err := url.QueryUnescape(key); err == nil {
+						key = decoded
+					}
+				}
+				if !yield(Object{Key: key, Size: aws.ToInt64(item.Size), ETag: aws.ToString(item.ETag), Modified: aws.ToTime(item.LastModified)}, nil) {
 					return
 				}
 			}

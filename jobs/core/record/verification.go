@@ -146,10 +146,17 @@ type ModelProblem struct {
 
 // The kinds of a ModelProblem.
 const (
-	ProblemMissing   = "missing"
-	ProblemExtra     = "extra"
-	ProblemSize      = "size"
-	ProblemContent   = "content"
+	ProblemMissing = "missing"
+	ProblemExtra   = "extra"
+	ProblemSize    = "size"
+	// ProblemContent: the SHA-256 is another one, as computed by the store or,
+	// in a full verification, from the bytes.
+	ProblemContent = "content"
+	// ProblemChecksum: the store's checksum over the parts is not the recorded
+	// one. The object was written anew; its content may be the same.
+	ProblemChecksum = "checksum"
+	// ProblemMetadata: the object states another digest, or none at all where
+	// the store has no checksum either.
 	ProblemMetadata  = "metadata"
 	ProblemSignature = "signature"
 )

@@ -1,0 +1,60 @@
+package verify
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+)
+
+// counted counts what is read through it, for the progress.
+type counted struct {
+	from io.Reader
+	n    *atomic.Int64
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}
+
+// progress emits the state at intervals until the returned function is called,
+// which emits the last one. A full run counts bytes, a fast one files.
+func (r *run) progress(ctx context.Context) (stop func()) {
+	report := func() {
+		files := r.files.Load()
+		done, total, unit := float64(files), float64(r.manifest.FileCount), "files"
+		message := fmt.Sprintf("%d of %d files", files, r.manifest.FileCount)
+		if r.plan.Mode == record.VerifyFull {
+			done, total, unit = float64(r.read.Load()), float64(r.manifest.TotalSize), "bytes"
+			message = fmt.Sprintf("read %s of %s, %s", humanize.IBytes(uint64(done)), humanize.IBytes(uint64(total)), message)
+		}
+		r.deps.Emit(record.Event{Time: r.deps.Now().UTC(), Level: record.Info, Name: record.EventProgress, Message: message, Done: &done, Total: &total, Unit: unit})
+	}
+	watch, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(r.deps.ProgressEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-watch.Done():
+				return
+			case <-ticker.C:
+				report()
+			}
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+		report()
+	}
+}
