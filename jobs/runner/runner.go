@@ -38,7 +38,7 @@ type Work func(ctx context.Context, process Process, plan []byte, emit func(reco
 
 // Works are the subcommands of inference-job.
 func Works() map[string]Work {
-	return map[string]Work{"sync": runSync, "bench": runBench, "rollout": runRollout}
+	return map[string]Work{"sync": runSync, "verify": runVerify, "bench": runBench, "rollout": runRollout}
 }
 
 // Execute runs `inference-job COMMAND` and returns the exit code.
@@ -71,7 +71,7 @@ func stopped(ctx context.Context, err error) error {
 func read(args []string, process Process) (Work, []byte, error) {
 	const hint = "inference-job is started by `kubectl inference sync-model | bench | rollout`"
 	if len(args) != 1 {
-		return nil, nil, failure.New(failure.Usage, hint, "read arguments: one command is needed: sync, bench or rollout")
+		return nil, nil, failure.New(failure.Usage, hint, "read arguments: one command is needed: sync, verify, prune, bench or rollout")
 	}
 	work, ok := Works()[args[0]]
 	if !ok {

@@ -57,8 +57,8 @@ func TestExecuteRefuses(t *testing.T) {
 		plan, want string
 		hint       string
 	}{
-		"no command":          {nil, sync, "read arguments: one command is needed: sync, bench or rollout", hint},
-		"two commands":        {[]string{"sync", "bench"}, sync, "read arguments: one command is needed: sync, bench or rollout", hint},
+		"no command":          {nil, sync, "read arguments: one command is needed: sync, verify, prune, bench or rollout", hint},
+		"two commands":        {[]string{"sync", "bench"}, sync, "read arguments: one command is needed: sync, verify, prune, bench or rollout", hint},
 		"an unknown command":  {[]string{"tune"}, sync, `read arguments: "tune" is not a command`, hint},
 		"no plan":             {[]string{"sync"}, "", "read plan: INFERENCE_PLAN is not set", hint},
 		"the plan of another": {[]string{"sync"}, bench, `read SyncPlan: the document is of kind "BenchPlan"`, ""},

@@ -19,8 +19,8 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
 )
 
-// DefaultWorkers is how many objects are looked at together.
-const DefaultWorkers = 8
+// DefaultParallel is how many objects are looked at together.
+const DefaultParallel = 8
 
 // Deps is what a run needs and a plan does not hold. The zero value works, with
 // the environment's S3 credentials.
@@ -69,8 +69,8 @@ func Run(ctx context.Context, plan record.VerifyPlan, deps Deps) (record.ModelVe
 	if deps.ProgressEvery == 0 {
 		deps.ProgressEvery = 10 * time.Second
 	}
-	if plan.Workers == 0 {
-		plan.Workers = DefaultWorkers
+	if plan.Parallel == 0 {
+		plan.Parallel = DefaultParallel
 	}
 	r := &run{plan: plan, deps: deps}
 	err := r.run(ctx)
@@ -168,7 +168,7 @@ func (r *run) compare(ctx context.Context) error {
 	stop := r.progress(ctx)
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(r.plan.Workers)
+	group.SetLimit(r.plan.Parallel)
 	for i := range r.manifest.Files {
 		file := &r.manifest.Files[i]
 		size, found := there[file.Path]

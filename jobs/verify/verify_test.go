@@ -426,16 +426,16 @@ func TestRefuses(t *testing.T) {
 		change func(*record.VerifyPlan)
 		kind   failure.Kind
 	}{
-		"no location":   {func(p *record.VerifyPlan) { p.Location = "" }, failure.Usage},
-		"a path":        {func(p *record.VerifyPlan) { p.Location = "/models/llm" }, failure.Usage},
-		"out of bucket": {func(p *record.VerifyPlan) { p.Location = "s3://models/../x" }, failure.Usage},
-		"a mode":        {func(p *record.VerifyPlan) { p.Mode = "slow" }, failure.Usage},
-		"many workers":  {func(p *record.VerifyPlan) { p.Workers = 1 << 20 }, failure.Usage},
-		"a key":         {func(p *record.VerifyPlan) { p.Key = "x" }, failure.Usage},
-		"an endpoint":   {func(p *record.VerifyPlan) { p.S3Endpoint = "s3" }, failure.Usage},
-		"no bucket":     {func(p *record.VerifyPlan) { p.Location = "s3://gone/llm" }, failure.NotFound},
-		"no such place": {func(p *record.VerifyPlan) { p.Location = "s3://models/ll" }, failure.NotFound},
-		"no store":      {func(p *record.VerifyPlan) { p.S3Endpoint = "http://127.0.0.1:1" }, failure.Unreachable},
+		"no location":    {func(p *record.VerifyPlan) { p.Location = "" }, failure.Usage},
+		"a path":         {func(p *record.VerifyPlan) { p.Location = "/models/llm" }, failure.Usage},
+		"out of bucket":  {func(p *record.VerifyPlan) { p.Location = "s3://models/../x" }, failure.Usage},
+		"a mode":         {func(p *record.VerifyPlan) { p.Mode = "slow" }, failure.Usage},
+		"many at a time": {func(p *record.VerifyPlan) { p.Parallel = 1 << 20 }, failure.Usage},
+		"a key":          {func(p *record.VerifyPlan) { p.Key = "x" }, failure.Usage},
+		"an endpoint":    {func(p *record.VerifyPlan) { p.S3Endpoint = "s3" }, failure.Usage},
+		"no bucket":      {func(p *record.VerifyPlan) { p.Location = "s3://gone/llm" }, failure.NotFound},
+		"no such place":  {func(p *record.VerifyPlan) { p.Location = "s3://models/ll" }, failure.NotFound},
+		"no store":       {func(p *record.VerifyPlan) { p.S3Endpoint = "http://127.0.0.1:1" }, failure.Unreachable},
 	} {
 		plan := w.plan
 		test.change(&plan)

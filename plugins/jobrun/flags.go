@@ -119,8 +119,11 @@ func cancelCommand(spec Spec) string {
 
 // commandName is the inverse of component.
 func commandName(component string) string {
-	if component == "sync" {
+	switch component {
+	case "sync":
 		return "sync-model"
+	case "verify", "prune":
+		return "sync-model " + component
 	}
 	return component
 }

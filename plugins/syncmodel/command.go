@@ -111,6 +111,7 @@ written when everything is there: a prefix without it is not a delivery.`,
 	o.place.AddFlags(cmd)
 	o.out.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("preset", cobra.FixedCompletions([]string{record.PresetAll, record.PresetVLLM}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.AddCommand(newVerify(factory, streams))
 	cmd.AddCommand(jobrun.Commands(factory, streams, "sync", &o.out, func(_ context.Context, event record.Event) error { return o.show(event.Result) })...)
 	return cmd
 }

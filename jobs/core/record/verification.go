@@ -32,8 +32,8 @@ type VerifyPlan struct {
 	// Key is the public key, as PEM, of which the prefix must hold a signature;
 	// "" asks for none.
 	Key string `json:"key,omitempty"`
-	// Workers is the number of objects that are looked at together; 0 is 8.
-	Workers int `json:"workers,omitempty"`
+	// Parallel is the number of objects that are looked at together; 0 is 8.
+	Parallel int `json:"parallel,omitempty"`
 }
 
 // VerifyFull reads every object again and hashes it.
@@ -52,14 +52,11 @@ func (p VerifyPlan) Validate() error {
 	if p.Mode != VerifyFast && p.Mode != VerifyFull {
 		return failure.New(failure.Usage, "the modes are fast and full", "read plan: mode %q is not known", p.Mode)
 	}
-	if p.Workers < 0 || p.Workers > MaxWorkers {
-		return failure.New(failure.Usage, "the default suits most stores", "read plan: %d objects at a time is not from 0 to %d", p.Workers, MaxWorkers)
+	if p.Parallel < 0 || p.Parallel > MaxParallel {
+		return failure.New(failure.Usage, "the default suits most stores", "read plan: %d objects at a time is not from 0 to %d", p.Parallel, MaxParallel)
 	}
 	return nil
 }
-
-// MaxWorkers bounds the objects that are looked at together.
-const MaxWorkers = 256
 
 // Bucket splits Location into the bucket and the key prefix, which has no slash
 // at either end.

@@ -1,0 +1,41 @@
+package runner
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/verify"
+)
+
+func runVerify(ctx context.Context, _ Process, data []byte, emit func(record.Event)) (any, error) {
+	return verifyWith(ctx, data, verify.Deps{Emit: emit})
+}
+
+// LocalVerify compares a prefix with its manifest from here, with the
+// environment's credentials. Where they differ, it returns both the document
+// and an error.
+func LocalVerify(ctx context.Context, data []byte, emit func(record.Event)) (json.RawMessage, error) {
+	result, err := verifyWith(ctx, data, verify.Deps{Emit: emit, ProgressEvery: localProgress})
+	if result == nil {
+		return nil, err
+	}
+	document, encodeErr := record.Encode(result)
+	if encodeErr != nil {
+		return nil, encodeErr
+	}
+	return document, err
+}
+
+// verifyWith returns a nil document where the comparison could not be made.
+func verifyWith(ctx context.Context, data []byte, deps verify.Deps) (any, error) {
+	plan, err := decode[record.VerifyPlan](data, record.KindVerifyPlan)
+	if err != nil {
+		return nil, err
+	}
+	result, err := verify.Run(ctx, plan, deps)
+	if err != nil {
+		return nil, err
+	}
+	return result, verify.Error(result)
+}
