@@ -19,6 +19,7 @@ type inputs struct {
 	chains            []chain.Chain
 	kubernetes        string
 	unread            []record.UnreadInput
+	leader            *chain.Leader
 	at                moment
 	settings          []setting
 	// raw are all objects as they were read from a cluster.

@@ -27,6 +27,8 @@ type FetchedChains struct {
 	Unread []record.UnreadInput
 	// KubernetesVersion is "" where it could not be read.
 	KubernetesVersion string
+	// Leader is the HPA controller's Lease, nil unless FetchLeader read it.
+	Leader *chain.Leader
 	// Raw are all objects as they were read, those of other chains included.
 	Raw []unstructured.Unstructured
 }

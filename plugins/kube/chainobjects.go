@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,6 +45,14 @@ func AddToChains(objects *chain.Objects, object *unstructured.Unstructured) erro
 			return err
 		}
 		objects.Events = append(objects.Events, event)
+	case kind == "Lease" && group == "coordination.k8s.io":
+		var lease coordinationv1.Lease
+		if err := convert(object, &lease); err != nil {
+			return err
+		}
+		if lease.Namespace == chain.LeaderNamespace && lease.Name == chain.LeaderName {
+			objects.Leader = chain.LeaderOf(&lease)
+		}
 	case hasReplicas(object):
 		objects.Workloads = append(objects.Workloads, WorkloadOf(object))
 	default:

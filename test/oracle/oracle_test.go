@@ -78,6 +78,10 @@ type trace struct {
 	rescales *hpa.Rescales
 	// since is when the controller took over.
 	since time.Time
+	// began is when the HPA was made, status the last one, of statusAt.
+	began    time.Time
+	status   *autoscalingv2.HorizontalPodAutoscalerStatus
+	statusAt time.Time
 	// zeroed is the condition ScaledToZero before the sync.
 	zeroed bool
 	sum    *tally
@@ -89,7 +93,7 @@ func runTrace(t *testing.T, g generator, version hpa.Version, number int, c cour
 	w.spec = int32(1 + g.IntN(int(object.Spec.MaxReplicas)+1))
 	m := g.mood()
 	g.step(w, m, object, time.Now())
-	tr := &trace{number: number, version: version, world: w, client: w.api(object), since: time.Now(), sum: sum}
+	tr := &trace{number: number, version: version, world: w, client: w.api(object), since: time.Now(), began: time.Now(), sum: sum}
 	seen, before := 0, w.situation
 	stop := w.start(tr.client)
 	defer func() { stop() }()
@@ -112,7 +116,9 @@ func runTrace(t *testing.T, g generator, version hpa.Version, number int, c cour
 			// Values of the old metrics may be beyond any size in the new ones.
 			w.totals = nil
 		}
+		size := w.spec
 		g.step(w, m, object, next)
+		w.resized(size, w.spec)
 		seen, before = len(w.syncs), w.situation
 		if restarts {
 			tr.since = time.Now()
@@ -144,6 +150,7 @@ func (tr *trace) compare(t *testing.T, object *autoscalingv2.HorizontalPodAutosc
 		t.Fatal(err)
 	}
 	at, size := tr.world.syncs[len(tr.world.syncs)-1], tr.world.spec
+	tr.stamp(written, at)
 	observed := hpa.ObservedIn(written)
 	tr.sum.states++
 	if before.noScale {

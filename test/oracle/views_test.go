@@ -20,13 +20,22 @@ import (
 // tally counts states: exact those whose size the HPA, its pods and its events
 // determine; informed those that they do together with the controller's lease
 // and the knowledge which metrics had a sample of every pod.
-type tally struct{ states, outside, exact, informed, proposals, exactProposals, informedProposals int }
+// Of the recent rescales, bounded ones are exact from outside, and told ones with
+// the events of the workload's controller too. held counts states that a window
+// holds, shortened those whose end is known better than "a window from now".
+type tally struct {
+	states, outside, exact, informed, proposals, exactProposals, informedProposals int
+	rescales, bounded, told, held, shortened                                       int
+}
 
 func (s tally) report(t *testing.T, version hpa.Version) {
 	percent := func(n, of int) float64 { return 100 * float64(n) / float64(max(1, of)) }
 	t.Logf("controller %s: %d states agree", version, s.states)
 	t.Logf("read from outside, %d states: the size is exact in %.1f %%, the proposal of a metric in %.1f %%; with the lease and complete samples in %.1f %% and %.1f %%",
 		s.outside, percent(s.exact, s.outside), percent(s.exactProposals, s.proposals), percent(s.informed, s.outside), percent(s.informedProposals, s.proposals))
+	t.Logf("of %d recent rescales, the difference is exact for %.1f %% by reason, range and policies, %.1f %% by the workload's events too",
+		s.rescales, percent(s.bounded, s.rescales), percent(s.told, s.rescales))
+	t.Logf("of %d states that a window holds, the end is nearer than a window from the sync in %.1f %%", s.held, percent(s.shortened, s.held))
 }
 
 // controllerVersion is that of the controller in this program. Test programs do
@@ -142,8 +151,9 @@ func (tr *trace) outside(object *autoscalingv2.HorizontalPodAutoscaler, before s
 	if decision.Desired.Exact() {
 		tr.sum.exact++
 	}
+	problems = append(problems, tr.remembers(in, sizes, observed, truth)...)
 	in.MemorySince = &tr.since
-	in.Rescales = in.KnownRescales(sizes, observed)
+	in.Rescales = in.KnownRescales(hpa.SizesBefore(sizes, tr.world.steps), observed)
 	in.Metrics = slices.Clone(in.Metrics)
 	for i := range in.Metrics {
 		groups := truth.Proposals[i].Groups

@@ -66,7 +66,12 @@ type world struct {
 	// wrote is when the controller last changed the size.
 	wrote  time.Time
 	events map[string]*corev1.Event
-	store  cache.Store
+	// read is the size that the controller found in its last sync, did what it
+	// made of it, steps what the workload's own controller tells.
+	read  int32
+	did   []rescaled
+	steps []hpa.SizeStep
+	store cache.Store
 }
 
 var (
@@ -118,7 +123,7 @@ func (w *world) scaleClient() *scalefake.FakeScaleClient {
 	client := &scalefake.FakeScaleClient{}
 	client.AddReactor("get", "*", func(core.Action) (bool, runtime.Object, error) {
 		if now := time.Now(); len(w.syncs) == 0 || now.Sub(w.syncs[len(w.syncs)-1]) >= time.Second {
-			w.syncs = append(w.syncs, now)
+			w.syncs, w.read = append(w.syncs, now), w.spec
 		}
 		if w.noScale {
 			return true, nil, errRefused
@@ -134,10 +139,16 @@ func (w *world) scaleClient() *scalefake.FakeScaleClient {
 			return true, nil, errRefused
 		}
 		if w.rival != nil {
+			if len(w.syncs)%2 == 0 {
+				// The workload's controller may be fast enough to see it.
+				w.resized(w.spec, *w.rival)
+			}
 			w.spec, w.rival = *w.rival, nil
 			return true, nil, apierrors.NewConflict(autoscalingv1.Resource("scale"), "x", errRefused)
 		}
 		scale := action.(core.UpdateAction).GetObject().(*autoscalingv1.Scale)
+		w.did = append(w.did, rescaled{time.Now(), w.read, scale.Spec.Replicas})
+		w.resized(w.stepped(), scale.Spec.Replicas)
 		w.spec, w.wrote = scale.Spec.Replicas, time.Now()
 		return true, scale, nil
 	})

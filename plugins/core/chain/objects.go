@@ -72,6 +72,8 @@ type Objects struct {
 	Workloads     []Workload
 	Pods          []corev1.Pod
 	Events        []corev1.Event
+	// Leader is the HPA controller's Lease, nil where it was not read.
+	Leader *Leader
 }
 
 // RefOfScaledObject names a ScaledObject.

@@ -105,7 +105,7 @@ func TestKnownRescales(t *testing.T) {
 		"longer ago than a period":  {nil, scaled(2*time.Minute, ""), &Rescales{}},
 		"recent, events unreadable": {nil, scaled(20*time.Second, ""), nil},
 		"recent, event lost":        {[]SizeEvent{event(50*time.Second, 2)}, scaled(20*time.Second, ""), nil},
-		"bounded by the minimum":    {[]SizeEvent{event(20*time.Second, 4), event(5*time.Minute, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{Time: start.Add(-20 * time.Second), Delta: Range{1, 3}}}}},
+		"bounded by the policy":     {[]SizeEvent{event(20*time.Second, 4), event(5*time.Minute, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{Time: start.Add(-20 * time.Second), Delta: Range{1, 2}}}}},
 		"from the minimum":          {[]SizeEvent{event(20*time.Second, 2)}, scaled(20*time.Second, ""), &Rescales{Up: []Rescale{{Time: start.Add(-20 * time.Second), Delta: Exactly(1)}}}},
 		"the sync's own":            {[]SizeEvent{event(0, 4)}, scaled(0, "SucceededRescale"), &Rescales{}},
 		"merged events":             {[]SizeEvent{{Time: start.Add(-20 * time.Second), Count: 2, Size: 4}}, scaled(20*time.Second, ""), nil},
@@ -130,10 +130,10 @@ func TestForgottenRescales(t *testing.T) {
 		since *time.Time
 		want  *Rescales
 	}{
-		"not known":          {nil, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 3}}}}},
-		"remembered":         {ptr(start.Add(-time.Minute)), &Rescales{Up: []Rescale{{Time: last, Delta: Range{1, 3}}}}},
+		"not known":          {nil, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 2}}}}},
+		"remembered":         {ptr(start.Add(-time.Minute)), &Rescales{Up: []Rescale{{Time: last, Delta: Range{1, 2}}}}},
 		"forgotten":          {ptr(start.Add(-10 * time.Second)), &Rescales{}},
-		"in the same second": {ptr(last), &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 3}}}}},
+		"in the same second": {ptr(last), &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 2}}}}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestRescalesAcrossEdits(t *testing.T) {
 		events []SizeEvent
 		want   *Rescales
 	}{
-		"edited before it":      {ptr(start.Add(-time.Minute)), up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{1, 3}}}}},
+		"edited before it":      {ptr(start.Add(-time.Minute)), up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{1, 2}}}}},
 		"edited after it":       {ptr(start.Add(-10 * time.Second)), up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 4}}}}},
 		"edited after it, down": {ptr(start.Add(-10 * time.Second)), down, &Rescales{Down: []Rescale{{Time: last, Delta: Range{0, AnyCount().High}}}}},
 		"not known":             {nil, up, &Rescales{Up: []Rescale{{Time: last, Delta: Range{0, 4}}}}},

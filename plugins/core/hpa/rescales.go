@@ -15,6 +15,9 @@ type SizeEvent struct {
 	// Size is the new size, Reason the controller's text behind it.
 	Size   int32
 	Reason string
+	// Before is the size that the workload's own events prove it had, nil where
+	// they do not (SizesBefore).
+	Before *int32
 }
 
 // sameMoment is how far the time of an event and status.lastScaleTime, both in
@@ -26,9 +29,8 @@ const sameMoment = 2 * time.Second
 // that were not readable are nil.
 //
 // lastScaleTime alone proves that there are none where it is older than the
-// longest policy period. An event gives the new size only: the old one is
-// bounded by the direction and the range. Without MemorySince the controller may
-// have forgotten each of them.
+// longest policy period. An event gives the new size only: deltaOf bounds the old
+// one. Without MemorySince the controller may have forgotten each of them.
 func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 	longest := in.LongestPeriod()
 	recent := func(at time.Time) bool { return in.Now.Sub(at)-in.Slack-time.Second < longest }
@@ -44,29 +46,35 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 	if len(sorted) == 0 || sorted[len(sorted)-1].Time.Sub(*o.LastScale).Abs() > sameMoment || in.mayLack(sorted, longest) {
 		return nil
 	}
+	if slices.ContainsFunc(sorted, func(e SizeEvent) bool { return e.Count > 1 && recent(e.Time) }) {
+		// Equal events are merged: the times in between are lost.
+		return nil
+	}
+	// What allowed the oldest of them lies as far back again.
+	complete := !in.mayLack(sorted, 2*(longest+unsure))
+	deltas := make([]Range, len(sorted))
+	for i := range sorted {
+		deltas[i] = in.deltaOf(sorted, deltas, i, complete)
+	}
+	last := len(sorted)
+	// In the sync that rescaled, its own change was not yet an event.
+	if o.Able == string(SucceededRescale) {
+		last--
+	}
+	first := slices.IndexFunc(sorted, func(e SizeEvent) bool { return recent(e.Time) })
+	if first < 0 || first >= last {
+		return &Rescales{}
+	}
+	return in.remembered(sorted, deltas, first, last)
+}
+
+// remembered is what the controller knows of the events from first up to, not
+// including, end: at the time of the latter.
+func (in Input) remembered(sorted []SizeEvent, deltas []Range, first, end int) *Rescales {
 	known := &Rescales{}
-	for i, event := range sorted {
-		if !recent(event.Time) {
-			continue
-		}
-		if event.Count > 1 {
-			// Equal events are merged: the times in between are lost.
-			return nil
-		}
-		// In the sync that rescaled, its own change was not yet an event.
-		if o.Able == string(SucceededRescale) && i == len(sorted)-1 {
-			continue
-		}
+	for i := first; i < end; i++ {
+		event, delta := sorted[i], deltas[i]
 		up := event.isUp()
-		delta := in.deltaOf(event, up)
-		if in.SpecSince == nil || !event.Time.After(in.SpecSince.Add(time.Second)) {
-			// Other limits and other periods may have been in force, or no
-			// behavior, which notes nothing.
-			delta = Range{0, max(1, event.Size)}
-			if !up {
-				delta.High = AnyCount().High
-			}
-		}
 		switch since := in.MemorySince; {
 		case since == nil || event.Time.Sub(*since).Abs() <= time.Second:
 			// A controller that took over since then knows nothing of it.
@@ -75,7 +83,7 @@ func (in Input) KnownRescales(events []SizeEvent, o Observed) *Rescales {
 			continue
 		}
 		// A later one of the same direction may have taken its place.
-		if later := lastOf(sorted[i+1:], up); later != nil && later.Time.Sub(event.Time)+time.Second >= in.rules(up).longestPeriod() {
+		if later := lastOf(sorted[i+1:end], up); later != nil && later.Time.Sub(event.Time)+time.Second >= in.rules(up).longestPeriod() {
 			delta.Low = 0
 		}
 		if up {
@@ -150,21 +158,6 @@ func (in Input) rules(up bool) Rules {
 		return in.Behavior.Up
 	}
 	return in.Behavior.Down
-}
-
-// deltaOf bounds by how much an event changed the size. The size of the event
-// before proves nothing: somebody else may have changed it in between.
-func (in Input) deltaOf(event SizeEvent, up bool) Range {
-	switch {
-	case strings.Contains(event.Reason, "below Spec.MinReplicas"):
-		return Range{1, max(1, event.Size)}
-	case strings.Contains(event.Reason, "above Spec.MaxReplicas"):
-		return Range{1, AnyCount().High}
-	case up:
-		// Within its range the HPA leaves a size only for another one in it.
-		return Range{1, max(1, event.Size-min(in.Min, event.Size))}
-	}
-	return Range{1, max(1, clamp(int64(in.Max)-int64(event.Size)))}
 }
 
 // combined is how client-go marks one event that stands for all that follow
