@@ -277,10 +277,9 @@ func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 	if err != nil {
 		return inputs{}, err
 	}
-	if o.history || o.record != "" {
-		if err := o.factory.FetchRelatedEvents(ctx, o.namespace, fetched); err != nil {
-			return inputs{}, err
-		}
+	at := readNow(o.now())
+	if err := o.fetchMemory(ctx, fetched, at); err != nil {
+		return inputs{}, err
 	}
 	in := inputs{
 		namespace:  o.namespace,
@@ -288,9 +287,10 @@ func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 		chains:     fetched.Chains,
 		kubernetes: fetched.KubernetesVersion,
 		unread:     fetched.Unread,
-		at:         readNow(o.now()),
+		at:         at,
 		raw:        fetched.Raw,
 	}
+	in.remembering(fetched.Leader)
 	if o.record != "" {
 		return in, writeRecording(o.record, in, fetched.Raw)
 	}
@@ -328,6 +328,7 @@ func (o *options) fetchFiles() (inputs, error) {
 		at:         savedAt(objects),
 	}
 	in.recorded(recording)
+	in.remembering(objects.Leader)
 	return in, nil
 }
 

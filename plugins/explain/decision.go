@@ -22,6 +22,7 @@ func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at momen
 		Desired:       countRange(d.Desired),
 		Exact:         d.Desired.Exact(),
 		HiddenInputs:  []string{},
+		Assumes:       []string{},
 	}
 	if d.Path == hpa.ByMetrics && check.Blocking != hpa.AllFailed {
 		out.Raw = optionalRange(check.Raw)
@@ -32,6 +33,9 @@ func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at momen
 	out.Stabilization = stabilizationOf(d, check, observed, at)
 	out.RateLimit = rateLimitOf(d, check, observed)
 	out.HiddenInputs = append(out.HiddenInputs, hidden(d)...)
+	if out.RateLimit.Allows != nil {
+		out.Assumes = append(out.Assumes, assumed(d)...)
+	}
 	return out
 }
 
@@ -86,8 +90,7 @@ func stabilizationOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at 
 	}
 	step.Applied = &applied
 	if applied && !at.time.IsZero() {
-		// What holds the size was proposed before the last sync.
-		released := at.time.Add(window).UTC().Truncate(time.Second)
+		released := d.Input.HeldBy(observed).Add(window).UTC().Truncate(time.Second)
 		step.ReleasedBy = &released
 	}
 	return step

@@ -19,7 +19,6 @@ type inputs struct {
 	chains            []chain.Chain
 	kubernetes        string
 	unread            []record.UnreadInput
-	leader            *chain.Leader
 	at                moment
 	settings          []setting
 	// raw are all objects as they were read from a cluster.
@@ -110,7 +109,8 @@ func decide(link chain.Chain, version hpa.Version, at moment) (hpa.Decision, hpa
 	if atRest(link) {
 		in.Pods = link.Pods
 	}
-	in.Rescales = in.KnownRescales(sizeEvents(link.Events), observed)
+	in.MemorySince = at.since
+	in.Rescales = in.KnownRescales(rescalesOf(link), observed)
 	return hpa.Decide(in), observed
 }
 

@@ -20,6 +20,23 @@ type moment struct {
 	time   time.Time
 	source string
 	slack  time.Duration
+	// since is when the controller took over, nil where that is unknown.
+	since *time.Time
+}
+
+// remembering adds what the controller's lease says. One that nobody renews is
+// of a controller that runs without.
+func (in *inputs) remembering(leader *chain.Leader) {
+	switch {
+	case leader == nil:
+	case leader.InUse(in.at.time):
+		in.at.since = &leader.Since
+	default:
+		in.unread = append(in.unread, record.UnreadInput{
+			Input: "lease", Verb: "get", Resource: "leases.coordination.k8s.io", Namespace: chain.LeaderNamespace,
+			Message: "the lease " + chain.LeaderName + " in " + chain.LeaderNamespace + " is not in use (renewed " + leader.Renewed.UTC().Format(time.RFC3339) + "): since when the controller remembers is unknown",
+		})
+	}
 }
 
 func readNow(now time.Time) moment {

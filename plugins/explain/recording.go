@@ -88,6 +88,8 @@ func concerns(chains []chain.Chain, object *unstructured.Unstructured) bool {
 		})
 	}
 	switch object.GetKind() {
+	case "Lease":
+		return object.GetName() == chain.LeaderName
 	case "Pod":
 		return slices.ContainsFunc(chains, func(c chain.Chain) bool {
 			for i := range c.Pods {
@@ -134,6 +136,9 @@ func withoutSecrets(object *unstructured.Unstructured) *unstructured.Unstructure
 		}
 	case "Pod":
 		bareContainers(kept.Object, "spec")
+	case "Lease":
+		// Whose it is names a machine; that somebody holds it is enough.
+		_ = unstructured.SetNestedField(kept.Object, removed, "spec", "holderIdentity")
 	default:
 		unstructured.RemoveNestedField(kept.Object, "spec", "template")
 	}
@@ -205,7 +210,7 @@ func (in *inputs) recorded(recording *record.ScalingRecording) {
 	if recording == nil {
 		return
 	}
-	in.at = moment{time: recording.ReadAt, source: sourceObjects, slack: in.at.slack}
+	in.at = moment{time: recording.ReadAt, source: sourceObjects, slack: in.at.slack, since: in.at.since}
 	if in.kubernetes == "" {
 		in.kubernetes = recording.KubernetesVersion
 	}

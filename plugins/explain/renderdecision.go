@@ -142,6 +142,9 @@ func stepLines(d *record.ScalingDecision, quiet bool) []string {
 	}
 	if r := d.RateLimit; r != nil && r.Allows != nil && !quiet {
 		lines = append(lines, fmt.Sprintf("rate limit     %s allows %s", r.Policy, rangeText(r.Allows)))
+		for _, assumption := range d.Assumes {
+			lines = append(lines, "assumes        "+assumption)
+		}
 	}
 	return lines
 }

@@ -89,7 +89,7 @@ func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out rec
 		}
 		in.Rescales = &hpa.Rescales{}
 		if today.Input.Behavior != nil {
-			in.Rescales = in.KnownRescales(sizeEvents(link.Events), observed)
+			in.Rescales = in.KnownRescales(rescalesOf(link), observed)
 		}
 		for _, one := range settings {
 			one.setSeen(in, one.metricsOf(out.Triggers))

@@ -9,8 +9,9 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 )
 
-// FetchRelatedEvents adds the events of each chain's ScaledObject and workload.
-func (f *Factory) FetchRelatedEvents(ctx context.Context, namespace string, fetched *FetchedChains) error {
+// FetchRelatedEvents adds the events of each chain's workload and, with scalers,
+// of its ScaledObject.
+func (f *Factory) FetchRelatedEvents(ctx context.Context, namespace string, fetched *FetchedChains, scalers bool) error {
 	client, err := f.Dynamic()
 	if err != nil {
 		return err
@@ -20,7 +21,7 @@ func (f *Factory) FetchRelatedEvents(ctx context.Context, namespace string, fetc
 	for i := range fetched.Chains {
 		link := &fetched.Chains[i]
 		about := []chain.Ref{link.Target}
-		if link.ScaledObject != nil {
+		if link.ScaledObject != nil && scalers {
 			about = append(about, chain.RefOfScaledObject(*link.ScaledObject))
 		}
 		link.Related = nil

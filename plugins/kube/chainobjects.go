@@ -105,6 +105,9 @@ func WorkloadOf(object *unstructured.Unstructured) chain.Workload {
 	if ready := number(object, "status", "readyReplicas"); ready > 0 || workload.Status == 0 {
 		workload.Ready = &ready
 	}
+	if updated, found, err := unstructured.NestedInt64(object.Object, "status", "updatedReplicas"); (found && err == nil) || workload.Status == 0 {
+		workload.Updated = new(int32(updated))
+	}
 	return workload
 }
 

@@ -176,6 +176,8 @@ type ScalingDecision struct {
 	Exact bool `json:"exact"`
 	// HiddenInputs names what of the controller's memory leaves it inexact.
 	HiddenInputs []string `json:"hidden_inputs"`
+	// Assumes says what must hold for the bounds, where no object proves it.
+	Assumes []string `json:"assumes"`
 }
 
 // StabilizationStep holds a size against recent proposals.

@@ -49,6 +49,9 @@ type Workload struct {
 	Spec, Status int32
 	// Ready is the workload's own count; nil where it keeps none.
 	Ready *int32
+	// Updated counts the replicas of the current template; nil where the
+	// workload keeps no such count. Fewer than Status mean a rollout.
+	Updated *int32
 	// Role is "decode" or "prefill" for a part of a disaggregated service.
 	Role string
 	// Selector is the pods' label selector in its text form; "" for none.

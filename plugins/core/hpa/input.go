@@ -224,4 +224,6 @@ type Rescale struct {
 // Rescales are the HPA's own changes of size while it had a behavior.
 type Rescales struct {
 	Up, Down []Rescale
+	// Told are the times of those whose size before the workload's events gave.
+	Told []time.Time
 }

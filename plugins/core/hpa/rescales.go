@@ -86,6 +86,9 @@ func (in Input) remembered(sorted []SizeEvent, deltas []Range, first, end int) *
 		if later := lastOf(sorted[i+1:end], up); later != nil && later.Time.Sub(event.Time)+time.Second >= in.rules(up).longestPeriod() {
 			delta.Low = 0
 		}
+		if event.Before != nil {
+			known.Told = append(known.Told, event.Time)
+		}
 		if up {
 			known.Up = append(known.Up, Rescale{Time: event.Time, Delta: delta})
 		} else {
