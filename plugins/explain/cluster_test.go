@@ -86,7 +86,7 @@ func TestCluster(t *testing.T) {
 			"agrees with the controller: desiredReplicas 1, ScaleUpStabilized",
 		}},
 		"events refused": {"events", "warning: cannot list events in models", []string{"DECISION 1 -> 2, waiting", "NOT READ"}},
-		"lease refused": {"kube-controller-manager", "warning: cannot get leases.coordination.k8s.io in kube-system", []string{"DECISION 1 -> 2, waiting", "NOT READ"}},
+		"lease refused":  {"kube-controller-manager", "warning: cannot get leases.coordination.k8s.io in kube-system", []string{"DECISION 1 -> 2, waiting", "NOT READ"}},
 		"ScaledObjects refused": {"scaledobjects", "warning: cannot list scaledobjects.keda.sh in models", []string{
 			"s2-prometheus", "DECISION 1 -> 2, waiting",
 		}},
