@@ -135,7 +135,8 @@ func (l *loop) take(now time.Time) bool {
 	}
 	left := l.left.Add(-1)
 	if left < 0 {
-		l.steady.end(now)
+		// What other slots sent at this moment is inside.
+		l.steady.end(now.Add(1))
 	}
 	return left >= 0
 }
