@@ -15,7 +15,6 @@ const (
 	setProbe uint8 = iota
 	setWarmup
 	setMeasured
-	setArrivals
 )
 
 // probeTokens is the length of the probe's prompt: one block.
@@ -35,10 +34,9 @@ func (r *run) probe(ctx context.Context) (record.TargetFacts, error) {
 	r.model = model.ID
 	facts := record.TargetFacts{Model: model.ID, MaxModelLen: model.MaxModelLen, Server: models.Server}
 	for _, c := range r.plan.Cases {
-		prompt, output := c.Mix().Longest()
-		if limit := model.MaxModelLen; limit != nil && prompt+output > *limit {
-			return facts, failure.New(failure.Usage, "leave the case out, shorten it, or serve the model with a larger --max-model-len",
-				"check case %q: %d prompt and %d output tokens are more than the model's %d", c.Name, prompt, output, *limit)
+		if limit := model.MaxModelLen; limit != nil && c.PromptTokens+c.OutputTokens > *limit {
+			return facts, failure.New(failure.Usage, "leave the case out, or serve the model with a larger --max-model-len",
+				"check case %q: %d prompt and %d output tokens are more than the model's %d", c.Name, c.PromptTokens, c.OutputTokens, *limit)
 		}
 	}
 	if r.prom != nil {
@@ -46,17 +44,17 @@ func (r *run) probe(ctx context.Context) (record.TargetFacts, error) {
 			return facts, interrupted(ctx, err)
 		}
 	}
-	reply, err := r.choosePrompts(ctx)
-	facts.Protocol, facts.PromptsBy = reply.Protocol, r.prompts.by
-	if err != nil {
+	prompt := r.request(record.BenchCase{PromptTokens: probeTokens, OutputTokens: 1}, workload.NewID(0, setProbe, 0))
+	reply := r.client.Do(ctx, r.plan.Target.API, prompt.Body(), nil)
+	if err := r.client.Check(reply, model.ID); err != nil {
 		return facts, interrupted(ctx, err)
 	}
-	facts.ProbeSeconds = ptr(reply.End().Sub(reply.Sent).Seconds())
-	facts.Phases = &models.Path
-	if r.plan.Target.Insecure {
-		r.emit(record.Warning, EventTarget, "the server's certificate is not verified: anybody on the way can read and change what is sent, the API key too", nil)
+	if r.plan.Target.API == record.APICompletions && reply.PromptTokens >= 0 && reply.PromptTokens != probeTokens {
+		return facts, failure.New(failure.Usage, "the server must take token ids as a prompt, or use the chat API",
+			"check prompt length: the server counts %d tokens where %d were sent", reply.PromptTokens, probeTokens)
 	}
-	r.emit(record.Info, EventTarget, fmt.Sprintf("model %s at %s answers over %s; first request took %.3gs%s", model.ID, r.plan.Target.URL, reply.Protocol, *facts.ProbeSeconds, pathLine(models.Path)),
+	facts.ProbeSeconds = ptr(reply.End().Sub(reply.Sent).Seconds())
+	r.emit(record.Info, EventTarget, fmt.Sprintf("model %s at %s answers; first request took %.3gs", model.ID, r.plan.Target.URL, *facts.ProbeSeconds),
 		map[string]any{"model": model.ID, "url": r.plan.Target.URL})
 	return facts, nil
 }
@@ -66,19 +64,19 @@ func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return failure.New(failure.Interrupted, "", "stopped while waiting for the server's first answer: nothing was measured")
+	return failure.New(failure.Interrupted, "", "probe the server: %w", context.Cause(ctx))
 }
 
-// request makes one request.
-func (r *run) request(prompt workload.Prompt, output int) openai.Request {
+// request makes the request of one case and id.
+func (r *run) request(c record.BenchCase, id workload.ID) openai.Request {
 	request := openai.Request{
-		API: r.plan.Target.API, Model: r.model, OutputTokens: output,
+		API: r.plan.Target.API, Model: r.model, OutputTokens: c.OutputTokens,
 		Temperature: r.plan.Temperature, Stream: r.plan.Stream, ContinuousUsage: r.plan.ContinuousUsage,
 	}
-	if r.prompts.text {
-		request.Text = prompt.Text(r.seed, r.prompts.words, r.prompts.template)
+	if r.plan.Target.API == record.APIChat {
+		request.Text = workload.TextPrompt(r.seed, id, c.PromptTokens)
 	} else {
-		request.Tokens = prompt.Tokens(r.seed)
+		request.Tokens = workload.TokenPrompt(r.seed, id, c.PromptTokens)
 	}
 	return request
 }

@@ -4,7 +4,9 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -46,7 +48,9 @@ func Config() (*rest.Config, error) {
 
 // Save writes document as JSON into the ConfigMap name under key. The ConfigMap
 // belongs to the pod's Job and goes with it, unless keep is true. The error is
-// a failure.Denied, with the command that mends it, where it is not permitted.
+// a failure.Denied, with the command that mends it, where it is not permitted. A
+// result can be hours of work: an API server that is away for a while is asked
+// again, as long as ctx lasts and saveTime at most.
 func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key string, document any, keep bool) error {
 	data, err := record.Encode(document)
 	if err != nil {
@@ -59,7 +63,10 @@ func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key s
 		configMap = configMap.WithOwnerReferences(applymeta.OwnerReference().
 			WithAPIVersion("batch/v1").WithKind("Job").WithName(pod.Job).WithUID(types.UID(pod.JobUID)))
 	}
-	_, err = client.CoreV1().ConfigMaps(pod.Namespace).Apply(ctx, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+	err = insist(ctx, func() error {
+		_, err := client.CoreV1().ConfigMaps(pod.Namespace).Apply(ctx, configMap, metav1.ApplyOptions{FieldManager: FieldManager, Force: true})
+		return err
+	})
 	if apierrors.IsForbidden(err) {
 		return failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac | kubectl apply -n "+pod.Namespace+" -f -`",
 			"save configmap %s/%s: %w", pod.Namespace, name, err)
@@ -68,4 +75,35 @@ func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key s
 		return fmt.Errorf("save configmap %s/%s: %w", pod.Namespace, name, err)
 	}
 	return nil
+}
+
+const (
+	saveTime  = 5 * time.Minute
+	firstWait = 200 * time.Millisecond
+	mostWait  = 15 * time.Second
+)
+
+// insist repeats an act until it succeeds or its error is one that comes again:
+// the server has looked at the request and refused it.
+func insist(ctx context.Context, act func() error) error {
+	policy := backoff.NewExponentialBackOff()
+	policy.InitialInterval, policy.MaxInterval = firstWait, mostWait
+	var last error
+	_, err := backoff.Retry(ctx, func() (struct{}, error) {
+		last = act()
+		if last != nil && final(last) {
+			return struct{}{}, backoff.Permanent(last)
+		}
+		return struct{}{}, last
+	}, backoff.WithBackOff(policy), backoff.WithMaxElapsedTime(saveTime))
+	if err != nil && last != nil {
+		// Why it did not work says more than that the time is over.
+		return last
+	}
+	return err
+}
+
+func final(err error) bool {
+	return apierrors.IsForbidden(err) || apierrors.IsNotFound(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err) || apierrors.IsUnsupportedMediaType(err)
 }

@@ -1,10 +1,14 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"math"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -91,3 +95,36 @@ func TestConfigOutsideACluster(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestSaveInsists: an API server that is away when a result is to be saved costs
+// time, not the result.
+func TestSaveInsists(t *testing.T) {
+	config := shared.Start(t).Config(apiserver.Admin)
+	failing := 3
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(request *http.Request) (*http.Response, error) {
+			if failing--; failing >= 0 {
+				return nil, errors.New("connection refused")
+			}
+			return next.RoundTrip(request)
+		})
+	})
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := Pod{Namespace: "default", Job: "j", JobUID: "00000000-0000-0000-0000-000000000001"}
+	if err := Save(t.Context(), client, pod, "late", "k", 1, true); err != nil {
+		t.Error(err)
+	}
+	failing = 1 << 30
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	if err := Save(ctx, client, pod, "never", "k", 1, true); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("a server that stays away: %v", err)
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

@@ -55,7 +55,7 @@ func Execute(ctx context.Context, args []string, process Process) int {
 	}
 	event := outcome(result, stopped(ctx, err))
 	emit(event)
-	sayLast(process.TerminationMessage, event)
+	sayLast(process.TerminationMessage, event, result)
 	return event.ExitCode
 }
 
@@ -130,13 +130,21 @@ func outcome(result any, err error) record.Event {
 	return event
 }
 
+// brief is a result that has a shorter form without its lists.
+type brief interface{ Brief() any }
+
 // sayLast leaves the outcome where it outlives the pod's log. Of one that is
-// too large, the result is left out, and then the end of its words.
-func sayLast(file string, event record.Event) {
+// too large, the result is cut short or left out, and then the end of its words.
+func sayLast(file string, event record.Event, result any) {
 	if file == "" {
 		return
 	}
 	message, err := json.Marshal(event)
+	if long, ok := result.(brief); ok && err == nil && len(message) > maxMessage {
+		if event.Result, err = json.Marshal(long.Brief()); err == nil {
+			message, err = json.Marshal(event)
+		}
+	}
 	if err != nil || len(message) > maxMessage {
 		event.Result = nil
 		message, _ = json.Marshal(event)

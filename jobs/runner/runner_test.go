@@ -227,7 +227,7 @@ func TestLastWordsFit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "log")
 			test.event.Name, test.event.ExitCode = record.EventFailed, 5
-			sayLast(file, test.event)
+			sayLast(file, test.event, nil)
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -241,6 +241,29 @@ func TestLastWordsFit(t *testing.T) {
 			}
 		})
 	}
-	sayLast("", record.Event{})
-	sayLast(filepath.Join(t.TempDir(), "no", "such", "folder"), record.Event{})
+	sayLast("", record.Event{}, nil)
+	sayLast(filepath.Join(t.TempDir(), "no", "such", "folder"), record.Event{}, nil)
+}
+
+// TestLongResultIsCutShort: a model of thousands of files still leaves its
+// result where it outlives the log.
+func TestLongResultIsCutShort(t *testing.T) {
+	result := record.SyncResult{TypeMeta: record.Meta(record.KindSyncResult), Repo: "owner/name", ManifestSHA256: strings.Repeat("a", 64)}
+	for range 1000 {
+		result.Files = append(result.Files, record.SyncFilePlan{Path: "model.safetensors", Size: 1 << 30, Action: record.ActionUpload, Reason: "absent"})
+	}
+	file := filepath.Join(t.TempDir(), "log")
+	sayLast(file, outcome(result, nil), result)
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var event record.Event
+	var kept record.SyncResult
+	if err := json.Unmarshal(data, &event); err != nil || len(data) > 4096 {
+		t.Fatalf("%d bytes, error %v", len(data), err)
+	}
+	if err := record.Decode(event.Result, record.KindSyncResult, &kept); err != nil || kept.ManifestSHA256 != result.ManifestSHA256 || !kept.FilesOmitted || len(result.Files) != 1000 {
+		t.Errorf("kept %+v, error %v", kept, err)
+	}
 }

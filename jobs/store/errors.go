@@ -36,6 +36,8 @@ const (
 	Mismatch
 	// Unreachable: no server answered.
 	Unreachable
+	// OtherRegion: the bucket is in another region than the one asked.
+	OtherRegion
 	// Misconfigured: the settings cannot be used.
 	Misconfigured
 )
@@ -80,10 +82,24 @@ func (e *Error) reason() string {
 		return "another writer was at work at the same time"
 	case Mismatch:
 		return "the bytes that arrived are not the ones sent: " + e.detail()
+	case OtherRegion:
+		if region := e.region(); region != "" {
+			return "the bucket is in region " + region
+		}
+		return "the bucket is in another region: " + e.detail()
 	case Unreachable:
 		return "the store cannot be reached: " + e.detail()
 	}
 	return e.detail()
+}
+
+// region is where the bucket is, by the store's own answer, or "".
+func (e *Error) region() string {
+	var response *smithyhttp.ResponseError
+	if errors.As(e.Err, &response) && response.Response != nil {
+		return response.Response.Header.Get("x-amz-bucket-region")
+	}
+	return ""
 }
 
 // detail is the innermost text: the SDK wraps it in the names of its layers.
@@ -141,6 +157,8 @@ func causeOf(failure *Error) Cause {
 		return BadCredentials
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return ClockSkew
+	case "PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException":
+		return OtherRegion
 	case "PreconditionFailed":
 		return Condition
 	case "ConditionalRequestConflict", "OperationAborted":
@@ -151,6 +169,8 @@ func causeOf(failure *Error) Cause {
 		return Denied
 	}
 	switch failure.Status {
+	case http.StatusMovedPermanently, http.StatusTemporaryRedirect:
+		return OtherRegion
 	case http.StatusForbidden:
 		// HEAD has no body, so no code either.
 		return Denied

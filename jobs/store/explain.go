@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"path"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 )
@@ -20,11 +21,16 @@ func Explain(err error) error {
 	case NoObject:
 		kind = failure.NotFound
 	case Denied:
-		kind, hint = failure.Denied, "allow "+problem.Action+" for these credentials on the bucket and its prefix"
+		kind, hint = failure.Denied, "allow "+problem.Action+" for these credentials on "+problem.resource()
 	case BadCredentials:
-		kind, hint = failure.Denied, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the role of the ServiceAccount"
+		kind, hint = failure.Denied, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (in a Job those of --s3-secret), or the role of the ServiceAccount"
 	case ClockSkew:
-		kind, hint = failure.Usage, "set this machine's clock"
+		kind, hint = failure.Usage, "set the clock of the machine that this runs on, in a Job that of its node"
+	case OtherRegion:
+		kind, hint = failure.Usage, "give --s3-region"
+		if region := problem.region(); region != "" {
+			hint += " " + region
+		}
 	case Misconfigured:
 		kind, hint = failure.Usage, "check the AWS settings in the environment"
 	case Unreachable:
@@ -33,4 +39,12 @@ func Explain(err error) error {
 		hint = "the network between this program and the store damages data; run it again"
 	}
 	return failure.New(kind, hint, "%w", problem)
+}
+
+// resource is what a policy has to name for the act.
+func (e *Error) resource() string {
+	if e.Key == "" {
+		return "arn:aws:s3:::" + e.Bucket
+	}
+	return "arn:aws:s3:::" + e.Bucket + "/" + path.Dir(e.Key) + "/*"
 }

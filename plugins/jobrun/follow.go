@@ -40,6 +40,9 @@ type Observer interface {
 // The Job's condition decides over success: its log is only what is shown. When
 // ctx ends the Job is left alone.
 func (j Jobs) Follow(ctx context.Context, job *batchv1.Job, observer Observer) (record.Event, error) {
+	if workersOf(job) > 1 {
+		return j.followWorkers(ctx, job, observer)
+	}
 	f := &follower{Jobs: j, job: job, observer: observer}
 	return f.run(ctx)
 }
@@ -48,6 +51,8 @@ type follower struct {
 	Jobs
 	job      *batchv1.Job
 	observer Observer
+	// index is the worker whose pods are followed, "" where there is one only.
+	index string
 
 	failing int // reads that failed in a row
 	broken  int // log streams that broke in a row
@@ -106,6 +111,9 @@ func (f *follower) read(ctx context.Context) (*batchv1.Job, []corev1.Pod, error)
 		return nil, nil, nil
 	}
 	f.failing = 0
+	if f.index != "" {
+		pods.Items = ofWorker(pods.Items, f.index)
+	}
 	slices.SortFunc(pods.Items, byAge)
 	return job, pods.Items, nil
 }

@@ -161,8 +161,15 @@ func (o *options) validate() error {
 		return failure.New(failure.Usage, "give --engine-image, such as vllm/vllm-openai:v0.25.1, or your own object with -f", "rollout %s: no engine image given", o.name)
 	}
 	for flag, value := range map[string]string{"--cpu": o.cpu, "--memory": o.memory, "--gpus": o.gpus} {
-		if _, err := resource.ParseQuantity(value); value != "" && err != nil {
+		if value == "" {
+			continue
+		}
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil {
 			return failure.New(failure.Usage, "write it as 4, 500m or 24Gi", "read %s: %q is not a quantity", flag, value)
+		}
+		if quantity.Sign() < 0 || (flag == "--gpus" && quantity.MilliValue()%1000 != 0) {
+			return failure.New(failure.Usage, "", "read %s: %q is not a number of what a node has", flag, value)
 		}
 	}
 	for _, secret := range o.store.SecretEnv() {

@@ -75,6 +75,7 @@ func TestValidate(t *testing.T) {
 		"no image":               {[]string{"web", "--model", model}, "rollout web: no engine image given", "--engine-image"},
 		"cpu":                    {append([]string{"web", "--cpu", "four"}, good...), `read --cpu: "four" is not a quantity`, "24Gi"},
 		"memory":                 {append([]string{"web", "--memory", "24GB"}, good...), `read --memory: "24GB" is not a quantity`, "24Gi"},
+		"negative gpus":          {append([]string{"web", "--gpus", "-1"}, good...), `read --gpus: "-1" is not a number of what a node has`, ""},
 		"gpus":                   {append([]string{"web", "--gpus", "one"}, good...), `read --gpus: "one" is not a quantity`, ""},
 		"no time":                {append([]string{"web", "--rollout-timeout", "0s"}, good...), "read --rollout-timeout: it must be above 0", ""},
 		"endpoint":               {append([]string{"web", "--s3-endpoint", "minio:9000"}, good...), "read --s3-endpoint", "https://host:port"},

@@ -176,6 +176,16 @@ type SyncResult struct {
 	DurationSeconds  float64        `json:"duration_seconds"`
 	Warnings         []string       `json:"warnings"`
 	Files            []SyncFilePlan `json:"files"`
+	// FilesOmitted says that the list of files was too long for where the
+	// result was kept; the manifest has it.
+	FilesOmitted bool `json:"files_omitted,omitempty"`
+}
+
+// Brief is the result without its list of files, which fits into the last words
+// of a container.
+func (r SyncResult) Brief() any {
+	r.Files, r.FilesOmitted = []SyncFilePlan{}, true
+	return r
 }
 
 // FileCount is a number of files and their bytes.

@@ -68,7 +68,7 @@ func TestStories(t *testing.T) {
 		Dir:                 "testdata",
 		RequireExplicitExec: true,
 		Setup:               func(env *testscript.Env) error { return setup(env, source, directory, lab.Kubeconfig) },
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"wait-for": waitFor, "model": pinnedModel},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"wait-for": waitFor, "model": pinnedModel, "capture": capture, "evict": evict},
 	})
 }
 
@@ -133,6 +133,30 @@ func run(ts *testscript.TestScript, name string, args []string) (string, error) 
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err = cmd.Run()
 	return output.String(), err
+}
+
+// capture sets a variable to what the last command printed: capture NAME.
+func capture(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: capture NAME")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile("stdout")))
+}
+
+// evict asks the API server to evict a pod, as a drained node does: evict POD.
+func evict(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: evict POD")
+	}
+	namespace, err := run(ts, "kubectl", []string{"config", "view", "--minify", "-o", "jsonpath={.contexts[0].context.namespace}"})
+	ts.Check(err)
+	eviction := fmt.Sprintf(`{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": %q, "namespace": %q}}`, args[0], namespace)
+	file := ts.MkAbs("eviction.json")
+	ts.Check(os.WriteFile(file, []byte(eviction), 0o600))
+	output, err := run(ts, "kubectl", []string{"create", "--raw", "/api/v1/namespaces/" + namespace + "/pods/" + args[0] + "/eviction", "-f", file})
+	if err != nil {
+		ts.Fatalf("evict %s: %v: %s", args[0], err, output)
+	}
 }
 
 func lookPath(list, name string) (string, error) {
