@@ -54,6 +54,16 @@ oracle: ## compare the model with the HPA controllers of three Kubernetes versio
 	  ORACLE_STATES=$(ORACLE_STATES) go test -modfile=$$module -count=1 -timeout 2h -v -run TestControllerAgrees .; \
 	done
 
+# hey, wrk and python3-aiohttp are Debian packages, vegeta is go install
+# github.com/tsenart/vegeta/v12@latest; what is not there is said to be absent.
+BENCH_STREAMS ?= 50,200,500,1000,2000
+BENCH_SECONDS ?= 10
+BENCH_PYTHON ?= python3
+.PHONY: bench-client
+bench-client: ## compare bench's client with a bare reader, Python aiohttp, hey, wrk and vegeta (tables for test/BENCHMARKS.md)
+	@go build -o bin/benchclient ./test/benchclient
+	@bin/benchclient run -list $(BENCH_STREAMS) -seconds $(BENCH_SECONDS) -python $(BENCH_PYTHON)
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l cmd plugins jobs manifests test); if [ -n "$$unformatted" ]; then echo "gofmt would change:" $$unformatted; exit 1; fi

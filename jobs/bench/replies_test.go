@@ -28,7 +28,7 @@ func TestReplies(t *testing.T) {
 		"other prompt length of text": {
 			reply: paced(100*ms, 10*ms, 10, 70), change: func(p *record.BenchPlan) { p.Target.API = record.APIChat }, warnings: "prompt_length",
 		},
-		"no usage": {
+		"no usage flexible-inference-bench#66": {
 			reply: func() openaitest.Script {
 				s := paced(100*ms, 10*ms, 10, 64)
 				s.Steps[9].Write = `data: {"choices":[{"text":" ","finish_reason":"length"}]}` + "\n\ndata: [DONE]\n\n"
@@ -60,7 +60,7 @@ func TestReplies(t *testing.T) {
 				}
 			},
 		},
-		"tokens by chunk": {
+		"tokens by chunk vllm#50600": {
 			reply: openaitest.Script{Steps: []openaitest.Step{
 				{At: 100 * ms, Write: `data: {"choices":[{"text":"abcd"}],"usage":{"prompt_tokens":64,"completion_tokens":4}}` + "\n\n"},
 				{At: 160 * ms, Write: `data: {"choices":[{"text":"abcdef","finish_reason":"length"}],"usage":{"prompt_tokens":64,"completion_tokens":10}}` + "\n\ndata: [DONE]\n\n"},

@@ -137,7 +137,7 @@ func TestClientDo(t *testing.T) {
 			TTFT: 100 * ms, TTFOT: 100 * ms, Last: 160 * ms, Finish: 160 * ms, End: 160 * ms, EOF: 160 * ms,
 			Gaps: []time.Duration{30 * ms, 30 * ms}, GapTokens: []int{3, 3}, Chunks: 3, First: 3, Prompt: 16, Output: 9, Reason: "length", Status: 200,
 		}},
-		"all in one read": {openaitest.Script{Steps: []openaitest.Step{at(160*ms, text("a")+text("b")+finish+usage2+done)}}, with(func(o *outcome) {
+		"all in one read, equal stamps aiperf chunk_latency": {openaitest.Script{Steps: []openaitest.Step{at(160*ms, text("a")+text("b")+finish+usage2+done)}}, with(func(o *outcome) {
 			o.TTFT, o.TTFOT, o.Last, o.Finish, o.End, o.Gaps, o.Flags = 160*ms, 160*ms, 160*ms, 160*ms, 160*ms, []time.Duration{0}, "buffered"
 		})},
 		"one document, not a stream": {openaitest.Script{Type: "application/json", Steps: []openaitest.Step{{
