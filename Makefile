@@ -89,6 +89,11 @@ ifndef LAB_KUBECONFIG
 endif
 	cd test/lab && LAB_STORIES=1 go test -count=1 -timeout 40m -parallel 1 -v ./stories
 
+AGREE_MINUTES ?= 10
+.PHONY: lab-agree
+lab-agree: build ## explain every second while load moves, against the real controller (AGREE_MINUTES=10, LAB_HPA_SYNC=15s)
+	cd test/lab && LAB_AGREE=$(AGREE_MINUTES) go test -count=1 -timeout $$(($(AGREE_MINUTES) + 30))m -v -run TestAgreement ./stories
+
 .PHONY: demo
 demo: build ## the whole loop, typed before your eyes
 	@test/demo.sh

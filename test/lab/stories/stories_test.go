@@ -24,21 +24,32 @@ import (
 // poll is how often wait-for looks.
 const poll = 2 * time.Second
 
-// TestStories brings the lab up, or uses the one that is up, or that of
-// LAB_KUBECONFIG. A lab that it started it takes down again.
 func TestStories(t *testing.T) {
 	if os.Getenv("LAB_STORIES") == "" {
 		t.Skip("needs the lab: run make lab-test")
 	}
+	source, directory, kubeconfig := bringUp(t, 5*time.Second)
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata",
+		RequireExplicitExec: true,
+		Setup:               func(env *testscript.Env) error { return setup(env, source, directory, kubeconfig) },
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"wait-for": waitFor, "model": pinnedModel, "capture": capture, "evict": evict},
+	})
+}
+
+// bringUp brings the lab up, or uses the one that is up, or that of
+// LAB_KUBECONFIG. A lab that it started it takes down again.
+func bringUp(t *testing.T, hpaSync time.Duration) (source, directory, kubeconfig string) {
+	t.Helper()
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := build.Root(here)
+	source, err = build.Root(here)
 	if err != nil {
 		t.Fatal(err)
 	}
-	directory := os.Getenv("LAB_DIR")
+	directory = os.Getenv("LAB_DIR")
 	if directory == "" {
 		directory = filepath.Join(source, ".lab")
 	}
@@ -47,7 +58,7 @@ func TestStories(t *testing.T) {
 		t.Fatal(err)
 	}
 	options := cluster.Options{
-		Layout: at, Source: source, Report: cluster.NewReport(t.Output(), time.Now), HPASync: 5 * time.Second,
+		Layout: at, Source: source, Report: cluster.NewReport(t.Output(), time.Now), HPASync: hpaSync,
 		Kubeconfig: os.Getenv("LAB_KUBECONFIG"), Prometheus: os.Getenv("LAB_PROMETHEUS"),
 	}
 	lab, err := cluster.Up(t.Context(), options)
@@ -64,12 +75,7 @@ func TestStories(t *testing.T) {
 			}
 		})
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata",
-		RequireExplicitExec: true,
-		Setup:               func(env *testscript.Env) error { return setup(env, source, directory, lab.Kubeconfig) },
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"wait-for": waitFor, "model": pinnedModel, "capture": capture, "evict": evict},
-	})
+	return source, directory, lab.Kubeconfig
 }
 
 // setup gives each story a kubeconfig of its own, so that it may choose its
