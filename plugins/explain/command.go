@@ -84,6 +84,7 @@ type options struct {
 	history    bool
 	record     string
 	leadTime   time.Duration
+	syncPeriod time.Duration
 	sets       []string
 	settings   []setting
 	rules      bool
@@ -116,6 +117,7 @@ func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 	cmd.Flags().StringVar(&o.record, "record", "", "save what is read, without secrets, into this directory: -f explains it elsewhere")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Flags().DurationVar(&o.syncPeriod, "hpa-sync-period", hpa.DefaultSyncPeriod, "how often the HPA controller looks: its flag --horizontal-pod-autoscaler-sync-period. A longer one than its own is safe: less is called exact")
 	cmd.Flags().DurationVar(&o.leadTime, "lead-time", 0, "warn where a trigger takes longer than this to ask for a replica, such as 90s")
 	cmd.Flags().StringArrayVar(&o.sets, "set", nil, "ask what if: TRIGGER.value=, .threshold=, .metricType=, .activationThreshold=, replicas=, min=, max=, idle=, cooldown=, pollingInterval=, behavior.scaleUp.stabilizationWindowSeconds= ...")
 	cmd.Flags().BoolVar(&o.rules, "list-rules", false, "list the rules of WARNINGS with their ids and severities, and do nothing else")
@@ -159,6 +161,8 @@ func (o *options) complete(args []string) (err error) {
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --record is for one look at one TARGET of a cluster")
 	case o.scans(args) && o.history:
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --history is for one TARGET")
+	case o.syncPeriod < time.Second || o.syncPeriod > time.Hour:
+		return failure.New(failure.Usage, "it is 15s unless the controller's flag --horizontal-pod-autoscaler-sync-period says otherwise", "read --hpa-sync-period: %v is not between 1s and 1h", o.syncPeriod)
 	case o.failOn != "" && o.failOn != record.SeverityWarning && o.failOn != record.SeverityError:
 		return failure.New(failure.Usage, "use --fail-on=warning or --fail-on=error", "read --fail-on: %q is no severity", o.failOn)
 	case o.failOn != "" && o.watch:
@@ -240,6 +244,7 @@ func (o *options) runScan(ctx context.Context) error {
 	if o.all {
 		namespace = ""
 	}
+	began := o.now()
 	fetched, err := o.factory.FetchAllChains(ctx, namespace)
 	if err != nil {
 		return err
@@ -249,7 +254,7 @@ func (o *options) runScan(ctx context.Context) error {
 		chains:     fetched.Chains,
 		kubernetes: fetched.KubernetesVersion,
 		unread:     fetched.Unread,
-		at:         readNow(o.now()),
+		at:         readSince(began, o.now(), o.syncPeriod),
 	})
 	if err := o.out.Print(o.streams.Out, document, func(w io.Writer) error { return renderScan(w, document, o.streams.Width()) }); err != nil {
 		return err
@@ -273,11 +278,12 @@ func (o *options) fetch(ctx context.Context) (inputs, error) {
 }
 
 func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
+	began := o.now()
 	fetched, err := o.factory.FetchChains(ctx, o.namespace, o.target)
 	if err != nil {
 		return inputs{}, err
 	}
-	at := readNow(o.now())
+	at := readSince(began, o.now(), o.syncPeriod)
 	if err := o.fetchMemory(ctx, fetched, at); err != nil {
 		return inputs{}, err
 	}
@@ -325,7 +331,7 @@ func (o *options) fetchFiles() (inputs, error) {
 		target:     o.target.String(),
 		chains:     chains,
 		kubernetes: o.kubernetes,
-		at:         savedAt(objects),
+		at:         savedAt(objects, o.syncPeriod),
 	}
 	in.recorded(recording)
 	in.remembering(objects.Leader)

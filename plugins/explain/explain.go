@@ -74,70 +74,48 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 	if several && link.Workload != nil {
 		out.Role = link.Workload.Role
 	}
+	edited := link.HPA != nil && stale(link, at)
 	if link.HPA != nil {
 		decision, observed := decide(link, version, at)
 		check := hpa.Compare(decision, observed)
-		if stale(link) {
+		if edited {
 			check = hpa.Compare(decision, hpa.Observed{})
 		}
 		out.Triggers = triggersOf(link, decision, check)
 		if out.State != record.ChainNotSynced {
 			out.Decision = decisionOf(decision, check, observed, at)
 			out.Check = checkOf(check, observed)
+			if edited {
+				out.Decision.Exact = false
+				out.Decision.HiddenInputs = append(out.Decision.HiddenInputs, "a sync with the HPA's spec as it is now")
+			}
 		}
 	} else {
 		out.Triggers = idleTriggers(link, version)
 	}
 	out.KEDA = kedaLoopOf(link, at)
 	out.Warnings = append(out.Warnings, lint(link, out)...)
+	if edited {
+		out.Warnings = append(out.Warnings, record.Finding{
+			ID: idStale, Severity: record.SeverityInfo, Fix: "run this again in " + shortDuration(at.slack.Round(time.Second)),
+			Message: "the HPA was edited after the controller's last sync, so its status is not compared",
+		})
+	}
 	return out
-}
-
-// stale says that the HPA was edited after the controller's last sync: its
-// status answers for another spec. Versions before 1.37 do not tell.
-func stale(link chain.Chain) bool {
-	seen := link.HPA.Status.ObservedGeneration
-	return seen != nil && *seen != 0 && *seen < link.HPA.Generation
 }
 
 // decide carries out the sync that the HPA's status tells of.
 func decide(link chain.Chain, version hpa.Version, at moment) (hpa.Decision, hpa.Observed) {
 	observed := hpa.ObservedIn(link.HPA)
-	status, ready := replicasAtSync(link)
+	status, ready := replicasAtSync(link, at)
 	in := hpa.FromObject(link.HPA, status, ready, version, at.time)
 	in.Slack = at.slack
-	if atRest(link) {
+	if podsAtRest(link, at) {
 		in.Pods = link.Pods
 	}
 	in.MemorySince = at.since
 	in.Rescales = in.KnownRescales(rescalesOf(link), observed)
 	return hpa.Decide(in), observed
-}
-
-// replicasAtSync bounds what the sync read as status and ready replicas. They
-// are exact where the workload is at rest at the size that the sync saw.
-func replicasAtSync(link chain.Chain) (status, ready hpa.Range) {
-	spec := link.HPA.Status.CurrentReplicas
-	if link.Workload == nil {
-		// The caller reports that it could not be read.
-		return hpa.Exactly(spec), hpa.Range{High: spec}
-	}
-	status = hpa.Range{Low: min(spec, link.Workload.Status), High: max(spec, link.Workload.Status)}
-	switch atRest := atRest(link); {
-	case link.Pods != nil && atRest:
-		ready = hpa.Exactly(chain.Ready(link.Pods))
-	case atRest && link.Workload.Ready != nil && *link.Workload.Ready == spec:
-		ready = hpa.Exactly(spec)
-	default:
-		ready = hpa.Range{High: status.High}
-	}
-	return status, ready
-}
-
-// atRest says that the workload is as the sync saw it.
-func atRest(link chain.Chain) bool {
-	spec := link.HPA.Status.CurrentReplicas
-	return link.Workload != nil && link.Workload.Spec == spec && link.Workload.Status == spec
 }
 
 // sizeEvents reads the HPA's rescales from its events; nil stays nil: unknown.

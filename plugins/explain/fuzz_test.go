@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 )
 
 // FuzzExplain: no objects make it panic, whatever is asked about them.
@@ -34,7 +35,7 @@ func FuzzExplain(f *testing.F) {
 			objects.HPAs[i].Status.CurrentReplicas = int32(replicas)
 			objects.HPAs[i].Spec.MaxReplicas = int32(target)
 		}
-		in := inputs{chains: objects.All(), at: savedAt(objects)}
+		in := inputs{chains: objects.All(), at: savedAt(objects, hpa.DefaultSyncPeriod)}
 		if settings, err := parseSettings([]string{set}); err == nil {
 			in.settings = settings
 		}

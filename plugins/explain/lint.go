@@ -55,10 +55,6 @@ func lint(link chain.Chain, explained record.ScalingChain) []record.Finding {
 		found.add(idRivals, record.SeverityError, "", "delete one of them",
 			"HPA %s scales the same workload: both stop, or fight", link.Rivals[0].Name)
 	}
-	if link.HPA != nil && stale(link) {
-		found.add(idStale, record.SeverityInfo, "", "run this again in 15s",
-			"the HPA was edited after the controller's last sync, so its status is not compared")
-	}
 	if link.ScaledObject != nil {
 		found.scaledObject(*link.ScaledObject, explained)
 		up, _ := tolerancesOf(link, explained)

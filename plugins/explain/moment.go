@@ -39,13 +39,17 @@ func (in *inputs) remembering(leader *chain.Leader) {
 	}
 }
 
-func readNow(now time.Time) moment {
-	return moment{time: now, source: sourceCluster, slack: hpa.DefaultSyncPeriod}
+// readSince is now, after reading that began earlier: the HPA that was read
+// first may be as old as that. A busy controller looks a little later than it
+// should.
+func readSince(began, now time.Time, period time.Duration) moment {
+	late := max(2*time.Second, period/5)
+	return moment{time: now, source: sourceCluster, slack: period + late + now.Sub(began).Truncate(time.Millisecond)}
 }
 
 // savedAt takes the newest time that saved objects mention for the moment at
 // which they were read.
-func savedAt(objects chain.Objects) moment {
+func savedAt(objects chain.Objects, period time.Duration) moment {
 	var newest time.Time
 	see := func(t time.Time) {
 		if t.After(newest) {
@@ -69,7 +73,7 @@ func savedAt(objects chain.Objects) moment {
 			see(workload.Writer.Time)
 		}
 	}
-	return moment{time: newest, source: sourceObjects, slack: hpa.DefaultSyncPeriod}
+	return moment{time: newest, source: sourceObjects, slack: period}
 }
 
 func (m moment) record() record.ExplainedMoment {

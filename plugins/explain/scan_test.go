@@ -160,6 +160,17 @@ func TestScanLarge(t *testing.T) {
 		t.Errorf("%d requests: %v", len(requests), requests)
 	}
 	t.Logf("%d requests", len(requests))
+
+	// One target, whatever else is in the namespace.
+	began = time.Now()
+	if _, stderr, err := w.run(t, "so/whole"); err != nil || stderr != "" {
+		t.Errorf("%v %s", err, stderr)
+	}
+	requests = w.seen()
+	t.Logf("one target: %d requests in %s", len(requests), time.Since(began))
+	if len(requests) > 12 {
+		t.Errorf("%d requests for one target: %v", len(requests), requests)
+	}
 }
 
 func name(i int) string {

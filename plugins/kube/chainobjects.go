@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
@@ -100,6 +102,8 @@ func WorkloadOf(object *unstructured.Unstructured) chain.Workload {
 		Status:   number(object, "status", "replicas"),
 		Role:     roleOf(object),
 		Selector: selectorOf(object),
+		Surge:    surgeOf(object),
+		Changed:  changedAt(object.GetManagedFields()),
 		Writer:   replicasWriter(object.GetManagedFields()),
 	}
 	if ready := number(object, "status", "readyReplicas"); ready > 0 || workload.Status == 0 {
@@ -117,6 +121,40 @@ func number(object *unstructured.Unstructured, path ...string) int32 {
 		return 0
 	}
 	return int32(n)
+}
+
+// surgeOf reads a Deployment's maxSurge, 25 % of its size unless set, rounded up.
+// Other workloads are taken to have none.
+func surgeOf(object *unstructured.Unstructured) int32 {
+	if object.GetKind() != "Deployment" {
+		return 0
+	}
+	if kind, _, _ := unstructured.NestedString(object.Object, "spec", "strategy", "type"); kind == "Recreate" {
+		return 0
+	}
+	surge := intstr.FromString("25%")
+	switch set, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "strategy", "rollingUpdate", "maxSurge"); set := set.(type) {
+	case int64:
+		surge = intstr.FromInt32(int32(set))
+	case string:
+		surge = intstr.FromString(set)
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(&surge, int(number(object, "spec", "replicas")), true)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
+}
+
+// changedAt is the newest time of managedFields.
+func changedAt(entries []metav1.ManagedFieldsEntry) time.Time {
+	var newest time.Time
+	for _, entry := range entries {
+		if entry.Time != nil && entry.Time.After(newest) {
+			newest = entry.Time.Time
+		}
+	}
+	return newest
 }
 
 // roleOf reads the role that KServe gives the parts of a disaggregated

@@ -56,6 +56,11 @@ type Workload struct {
 	Role string
 	// Selector is the pods' label selector in its text form; "" for none.
 	Selector string
+	// Surge is how many replicas more than Spec a rollout may make.
+	Surge int32
+	// Changed is when anything of the object was last written, its status
+	// included, in whole seconds; zero where managedFields are not given.
+	Changed time.Time
 	// Writer last wrote spec.replicas; nil where managedFields do not say.
 	Writer *Writer
 }

@@ -106,7 +106,7 @@ func (a *agreement) load(n, concurrency int, length time.Duration) {
 // sample explains once.
 func (a *agreement) sample() {
 	begin := time.Now()
-	output, err := run(a.ts, "kubectl-inference", []string{"explain-scaling", a.scaler, "-o", "json"})
+	output, err := run(a.ts, "kubectl-inference", []string{"explain-scaling", a.scaler, "--hpa-sync-period", a.period.String(), "-o", "json"})
 	end := time.Now()
 	if err != nil {
 		a.ts.Fatalf("explain: %v\n%s", err, output)

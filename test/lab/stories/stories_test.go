@@ -134,7 +134,7 @@ func run(ts *testscript.TestScript, name string, args []string) (string, error) 
 	}
 	cmd := exec.Command(path, args...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+ts.Getenv("KUBECONFIG"), "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("HOME"))
+	cmd.Env = append(os.Environ(), "KUBECONFIG="+ts.Getenv("KUBECONFIG"), "PATH="+ts.Getenv("PATH"), "HOME="+ts.Getenv("HOME"), "KUBECTL_INFERENCE_IMAGE="+ts.Getenv("KUBECTL_INFERENCE_IMAGE"))
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	err = cmd.Run()
