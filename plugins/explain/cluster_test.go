@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -66,7 +67,7 @@ func runCluster(t *testing.T, url string, args ...string) (stdout, stderr string
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	var out, errs bytes.Buffer
 	factory := kube.NewFactory("test", nil)
-	cmd := New(factory, term.New(strings.NewReader(""), &out, &errs, nil))
+	cmd := command(&options{factory: factory, streams: term.New(strings.NewReader(""), &out, &errs, nil), now: later})
 	factory.AddFlags(cmd.PersistentFlags())
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs(append([]string{"--server", url, "--cache-dir", t.TempDir(), "-n", "models"}, args...))
@@ -117,3 +118,7 @@ func TestClusterUnreachable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// later is a clock for objects that a test has just made: nothing has changed
+// since the last sync.
+func later() time.Time { return time.Now().Add(time.Minute) }

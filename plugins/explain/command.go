@@ -92,7 +92,10 @@ type options struct {
 
 // New makes the command.
 func New(factory *kube.Factory, streams *term.Streams) *cobra.Command {
-	o := &options{factory: factory, streams: streams, now: time.Now}
+	return command(&options{factory: factory, streams: streams, now: time.Now})
+}
+
+func command(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               "explain-scaling [TARGET] [-A | -f FILE]",
 		Short:             "Say why a workload has N replicas, and what would change that",

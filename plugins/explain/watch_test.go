@@ -24,7 +24,7 @@ func TestWatch(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	reader, writer := io.Pipe()
 	factory := kube.NewFactory("test", nil)
-	cmd := New(factory, term.New(strings.NewReader(""), writer, io.Discard, nil))
+	cmd := command(&options{factory: factory, streams: term.New(strings.NewReader(""), writer, io.Discard, nil), now: later})
 	factory.AddFlags(cmd.PersistentFlags())
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
 	cmd.SetArgs([]string{"so/fine", "--watch", "--server", w.url, "--cache-dir", t.TempDir(), "-n", w.namespace})

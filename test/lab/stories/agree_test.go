@@ -72,6 +72,11 @@ func (a *agreement) run() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	go a.watch(ctx)
+	for limit := time.Now().Add(time.Minute); !a.watching(); time.Sleep(poll / 10) {
+		if time.Now().After(limit) {
+			a.ts.Fatalf("the watch of the HPA tells nothing")
+		}
+	}
 	begin := time.Now()
 	share := func(percent int) time.Duration { return a.length * time.Duration(percent) / 100 }
 	loads := []struct {
@@ -92,6 +97,13 @@ func (a *agreement) run() {
 	if c.disagreements > 0 || c.wrong > 0 || c.exact == 0 || c.changes < 3 {
 		a.ts.Fatalf("explanations and controller do not agree, or nothing happened")
 	}
+}
+
+// watching says whether the watch has begun.
+func (a *agreement) watching() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return len(a.statuses) > 0
 }
 
 // load starts requests that end by themselves.
