@@ -48,10 +48,10 @@ test: lint ## everything that needs Go alone, the real API server and S3 server 
 
 ORACLE_STATES ?= 100000
 .PHONY: oracle
-oracle: ## compare the model with the HPA controllers of three Kubernetes versions, and with KEDA
+oracle: ## compare the model with the HPA controllers of five Kubernetes versions, and with KEDA
 	cd test/kedaoracle && KEDA_ORACLE_TRACES=$$(($(ORACLE_STATES) / 10)) go test -vet=off -count=1 -timeout 2h -v .
-	cd test/oracle && for module in go.mod v1.35.mod v1.33.mod; do \
-	  ORACLE_STATES=$(ORACLE_STATES) go test -modfile=$$module -count=1 -timeout 2h -v -run TestControllerAgrees .; \
+	cd test/oracle && for module in go.mod v1.36.mod v1.35.mod v1.34.mod v1.33.mod; do \
+	  ORACLE_STATES=$(ORACLE_STATES) ORACLE_HOURS=$$(($(ORACLE_STATES) / 240)) go test -modfile=$$module -count=1 -timeout 2h -v -run 'TestControllerAgrees|TestLongTraces' .; \
 	done
 
 # hey, wrk and python3-aiohttp are Debian packages, vegeta is go install
