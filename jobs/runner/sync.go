@@ -18,6 +18,9 @@ const (
 	MetricsEnv = "INFERENCE_METRICS_ADDRESS"
 	PushEnv    = "INFERENCE_PUSH_GATEWAY"
 
+	// SignKeyEnv holds the private key of a sync that signs, as PEM.
+	SignKeyEnv = "INFERENCE_SIGN_KEY"
+
 	// indexEnv is the pod's number in an Indexed Job, which Kubernetes sets.
 	indexEnv = "JOB_COMPLETION_INDEX"
 
@@ -86,7 +89,7 @@ func syncDeps(getenv func(string) string, version string) (sync.Deps, error) {
 	if err != nil {
 		return sync.Deps{}, err
 	}
-	return sync.Deps{Token: hubToken(getenv), Version: version, HubTransport: transport, StoreTransport: transport}, nil
+	return sync.Deps{Token: hubToken(getenv), SignKey: []byte(getenv(SignKeyEnv)), Version: version, HubTransport: transport, StoreTransport: transport}, nil
 }
 
 // hubToken is the Hub's token by its present and its old name.

@@ -8,15 +8,15 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/verify"
 )
 
-func runVerify(ctx context.Context, _ Process, data []byte, emit func(record.Event)) (any, error) {
-	return verifyWith(ctx, data, verify.Deps{Emit: emit})
+func runVerify(ctx context.Context, process Process, data []byte, emit func(record.Event)) (any, error) {
+	return verifyWith(ctx, process.Getenv, data, verify.Deps{Emit: emit})
 }
 
 // LocalVerify compares a prefix with its manifest from here, with the
 // environment's credentials. Where they differ, it returns both the document
 // and an error.
-func LocalVerify(ctx context.Context, data []byte, emit func(record.Event)) (json.RawMessage, error) {
-	result, err := verifyWith(ctx, data, verify.Deps{Emit: emit, ProgressEvery: localProgress})
+func LocalVerify(ctx context.Context, getenv func(string) string, data []byte, emit func(record.Event)) (json.RawMessage, error) {
+	result, err := verifyWith(ctx, getenv, data, verify.Deps{Emit: emit, ProgressEvery: localProgress})
 	if result == nil {
 		return nil, err
 	}
@@ -28,7 +28,11 @@ func LocalVerify(ctx context.Context, data []byte, emit func(record.Event)) (jso
 }
 
 // verifyWith returns a nil document where the comparison could not be made.
-func verifyWith(ctx context.Context, data []byte, deps verify.Deps) (any, error) {
+func verifyWith(ctx context.Context, getenv func(string) string, data []byte, deps verify.Deps) (any, error) {
+	var err error
+	if deps.Transport, err = trusting(getenv(CAEnv)); err != nil {
+		return nil, err
+	}
 	plan, err := decode[record.VerifyPlan](data, record.KindVerifyPlan)
 	if err != nil {
 		return nil, err

@@ -59,6 +59,9 @@ func ParseSigner(text []byte) (*Signer, error) {
 	return &Signer{key: key, ID: id}, err
 }
 
+// Verifier checks what this key signs.
+func (s *Signer) Verifier() *Verifier { return &Verifier{key: &s.key.PublicKey, ID: s.ID} }
+
 // sign returns the ECDSA signature of message in ASN.1.
 func (s *Signer) sign(message []byte) ([]byte, error) {
 	hash := hashOf(&s.key.PublicKey)

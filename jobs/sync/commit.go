@@ -63,6 +63,9 @@ func (r *run) write(ctx context.Context) (*record.Manifest, error) {
 	if err := manifest.Seal(); err != nil {
 		return nil, err
 	}
+	if err := r.sign(ctx, &manifest); err != nil {
+		return nil, err
+	}
 	data, err := record.Encode(manifest)
 	if err != nil {
 		return nil, fmt.Errorf("write manifest: %w", err)

@@ -82,7 +82,7 @@ func (r *run) look(ctx context.Context) error {
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(2 * r.plan.Parallel)
-	planned := map[string]bool{r.key(record.ManifestName): true}
+	planned := map[string]bool{r.key(record.ManifestName): true, r.key(record.SignatureName): true}
 	for _, item := range r.files {
 		key := r.key(item.file.Path)
 		planned[key] = true

@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
+	"github.com/kubectl-inference/kubectl-inference/jobs/signing"
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
 )
 
@@ -43,6 +44,8 @@ type Deps struct {
 	HubTransport, StoreTransport http.RoundTripper
 	// Credentials replaces the environment's S3 credentials.
 	Credentials aws.CredentialsProvider
+	// SignKey is the private key, as PEM, of a plan that asks for a signature.
+	SignKey []byte
 	// Attempts is how often a request to either side is tried; 0 is 8.
 	Attempts int
 	// Index is this worker's number, where the plan has several: 0 is the first,
@@ -96,6 +99,9 @@ type run struct {
 	memory  *memory
 	fetches *semaphore.Weighted
 	sends   *semaphore.Weighted
+
+	// signer is nil where nobody asked for a signature.
+	signer *signing.Signer
 
 	started time.Time
 	result  record.SyncResult
@@ -157,7 +163,13 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 }
 
 func (r *run) run(ctx context.Context) error {
+	if err := r.prepareSigning(); err != nil {
+		return err
+	}
 	if err := r.list(ctx); err != nil {
+		return err
+	}
+	if err := r.checkSignable(); err != nil {
 		return err
 	}
 	if err := r.open(ctx); err != nil {
@@ -172,6 +184,11 @@ func (r *run) run(ctx context.Context) error {
 		}
 	}
 	if manifest != nil || r.plan.DryRun {
+		if manifest != nil {
+			if err := r.signComplete(ctx, *manifest); err != nil {
+				return err
+			}
+		}
 		r.finish(manifest)
 		return nil
 	}
@@ -321,6 +338,11 @@ func (r *run) removeFormer(ctx context.Context) error {
 	planned := make(map[string]bool, len(r.files))
 	for _, item := range r.files {
 		planned[item.file.Path] = true
+	}
+	if r.previous.Signature != nil && !planned[record.SignatureName] {
+		if err := r.bucket.Delete(ctx, r.key(record.SignatureName)); err != nil {
+			return err
+		}
 	}
 	for _, former := range r.previous.Files {
 		if planned[former.Path] || checkName(r.prefix, former.Path) != nil {

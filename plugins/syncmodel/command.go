@@ -55,6 +55,9 @@ type options struct {
 	deadline  time.Duration
 	metrics   int32
 	push      string
+
+	signSecret, signFile string
+	signKey              string
 }
 
 // New makes the command.
@@ -103,6 +106,8 @@ written when everything is there: a prefix without it is not a delivery.`,
 	flags.DurationVar(&o.deadline, "deadline", 24*time.Hour, "when a Job that has not ended has failed")
 	flags.Int32Var(&o.metrics, "metrics-port", 0, "port on which the pods serve Prometheus metrics (default none)")
 	flags.StringVar(&o.push, "push-gateway", "", "URL of a Prometheus Pushgateway that gets the metrics when the Job ends")
+	flags.StringVar(&o.signSecret, "sign-secret", "", "Secret with the private key (PEM) under the key "+keySigning+", with which the Job signs the files")
+	flags.StringVar(&o.signFile, "sign-key", "", "file with the private key (PEM), with --local")
 	flags.BoolVar(&o.plan.DryRun, "dry-run", false, "print what would be done and write nothing")
 	flags.BoolVar(&o.local, "local", false, "run here instead of in a Job, with "+keyToken+" and the AWS credentials of this environment")
 	o.job.AddFlags(cmd, streams)
@@ -111,7 +116,7 @@ written when everything is there: a prefix without it is not a delivery.`,
 	o.place.AddFlags(cmd)
 	o.out.AddFlags(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("preset", cobra.FixedCompletions([]string{record.PresetAll, record.PresetVLLM}, cobra.ShellCompDirectiveNoFileComp))
-	cmd.AddCommand(newVerify(factory, streams))
+	cmd.AddCommand(newVerify(factory, streams), newPrune(factory, streams))
 	cmd.AddCommand(jobrun.Commands(factory, streams, "sync", &o.out, func(_ context.Context, event record.Event) error { return o.show(event.Result) })...)
 	return cmd
 }
@@ -129,7 +134,7 @@ func (o *options) validate() error {
 	if o.plan.Revision == "" {
 		return failure.New(failure.Usage, "give --revision SHA; `--revision main` resolves the branch and pins what it finds", "sync-model %s: no revision given", o.plan.Repo)
 	}
-	for _, check := range []func() error{o.validateJob, o.plan.Validate, o.out.Validate, o.store.Validate, o.network.Validate, o.place.Validate} {
+	for _, check := range []func() error{o.validateSigning, o.validateJob, o.plan.Validate, o.out.Validate, o.store.Validate, o.network.Validate, o.place.Validate} {
 		if err := check(); err != nil {
 			return err
 		}

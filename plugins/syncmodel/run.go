@@ -48,6 +48,9 @@ func (o *options) spec(namespace string) jobrun.Spec {
 	if o.hubSecret != "" {
 		spec.SecretEnv = append(spec.SecretEnv, jobrun.SecretEnv{Name: keyToken, Secret: o.hubSecret, Key: keyToken})
 	}
+	if o.signSecret != "" {
+		spec.SecretEnv = append(spec.SecretEnv, jobrun.SecretEnv{Name: runner.SignKeyEnv, Secret: o.signSecret, Key: keySigning})
+	}
 	o.job.Apply(&spec)
 	o.network.Apply(&spec)
 	o.place.Apply(&spec)
@@ -72,6 +75,9 @@ func (o *options) runLocal(ctx context.Context) error {
 func (o *options) environment(name string) string {
 	if name == jobrun.CAEnv && o.network.PEM() != "" {
 		return o.network.PEM()
+	}
+	if name == runner.SignKeyEnv && o.signKey != "" {
+		return o.signKey
 	}
 	return o.streams.Env(name)
 }
@@ -119,6 +125,9 @@ func render(w io.Writer, result record.SyncResult) error {
 		text.WriteString("\nnothing was written (dry run)\n")
 	} else {
 		fmt.Fprintf(&text, "manifest   sha256:%s\nroot       sha256:%s\n", result.ManifestSHA256, result.RootDigest)
+		if result.SignedBy != "" {
+			fmt.Fprintf(&text, "signed by  %s\n", output.Cell(result.SignedBy))
+		}
 		state := "complete"
 		if result.AlreadyComplete {
 			state = "complete already"

@@ -33,6 +33,8 @@ type bucketJob struct {
 	streams *term.Streams
 	job     jobrun.Flags
 	store   jobrun.StoreFlags
+	network jobrun.NetworkFlags
+	place   jobrun.PlacementFlags
 	out     output.Flags
 	local   bool
 }
@@ -42,12 +44,14 @@ func (b *bucketJob) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&b.local, "local", false, "run here instead of in a Job, with the AWS credentials of this environment")
 	b.job.AddFlags(cmd, b.streams)
 	b.store.AddFlags(cmd)
+	b.network.AddFlags(cmd)
+	b.place.AddFlags(cmd)
 	b.out.AddFlags(cmd)
 	flags.Lookup("service-account").Usage = "ServiceAccount of the Job (default " + syncAccount + ")"
 }
 
 func (b *bucketJob) validate(what string) error {
-	for _, check := range []func() error{b.out.Validate, b.store.Validate} {
+	for _, check := range []func() error{b.out.Validate, b.store.Validate, b.network.Validate, b.place.Validate} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -58,7 +62,18 @@ func (b *bucketJob) validate(what string) error {
 	if b.store.Secret != "" {
 		return failure.New(failure.Usage, "set the AWS variables in this environment instead", "%s: --local does not read Secrets of a cluster", what)
 	}
+	if flag := b.network.JobOnly(); flag != "" {
+		return failure.New(failure.Usage, "leave it out, or leave out --local", "read %s: it is for a Job, not for --local", flag)
+	}
 	return nil
+}
+
+// environment is this process's, with the certificates of --ca-bundle.
+func (b *bucketJob) environment(name string) string {
+	if name == jobrun.CAEnv && b.network.PEM() != "" {
+		return b.network.PEM()
+	}
+	return b.streams.Env(name)
 }
 
 // run carries plan out and shows its document; a document can come with an
@@ -70,7 +85,7 @@ func (b *bucketJob) run(ctx context.Context, command, name string, plan any, loc
 			return err
 		}
 		view := jobrun.NewView(b.streams)
-		result, err := local(ctx, data, view.Event)
+		result, err := local(ctx, b.environment, data, view.Event)
 		view.Close()
 		if len(result) == 0 {
 			return err
@@ -83,6 +98,8 @@ func (b *bucketJob) run(ctx context.Context, command, name string, plan any, loc
 	}
 	spec := jobrun.Spec{Command: command, Run: name, Namespace: namespace, Plan: plan, SecretEnv: b.store.SecretEnv()}
 	b.job.Apply(&spec)
+	b.network.Apply(&spec)
+	b.place.Apply(&spec)
 	if spec.ServiceAccount == "" {
 		spec.ServiceAccount = syncAccount
 	}
@@ -98,7 +115,7 @@ func (b *bucketJob) run(ctx context.Context, command, name string, plan any, loc
 	return failure.New(failure.NotFound, "run it again", "show the result: the Job is complete, but its log is gone and its result was too large to keep")
 }
 
-type localRun func(context.Context, []byte, func(record.Event)) (json.RawMessage, error)
+type localRun func(context.Context, func(string) string, []byte, func(record.Event)) (json.RawMessage, error)
 
 const verifyExample = `  # Nightly: sizes, checksums and metadata of every object, no data is read
   kubectl inference sync-model verify s3://models/base/OWNER/NAME/SHA

@@ -4,6 +4,11 @@ package script
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -73,6 +78,7 @@ func TestCluster(t *testing.T) {
 		Dir:                 "testdata/cluster",
 		RequireExplicitExec: true,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
+		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("KUBECONFIG", server.Kubeconfig(apiserver.Admin))
 			env.Setenv("GUEST", server.Kubeconfig(apiserver.Guest))
@@ -106,11 +112,12 @@ type command = func(ts *testscript.TestScript, neg bool, args []string)
 // hub, s3, engine; each sets variables for the commands after it.
 func servers(t *testing.T, kubectl ...command) map[string]command {
 	commands := map[string]command{
-		"hub":    startHub,
-		"s3":     func(ts *testscript.TestScript, _ bool, _ []string) { startS3(t, ts) },
-		"engine": startEngine,
-		"exits":  exits,
-		"remove": func(ts *testscript.TestScript, _ bool, args []string) { removeObject(t, ts, args) },
+		"hub":     startHub,
+		"s3":      func(ts *testscript.TestScript, _ bool, _ []string) { startS3(t, ts) },
+		"engine":  startEngine,
+		"exits":   exits,
+		"keypair": func(ts *testscript.TestScript, _ bool, args []string) { keypair(ts, args) },
+		"remove":  func(ts *testscript.TestScript, _ bool, args []string) { removeObject(t, ts, args) },
 	}
 	if len(kubectl) > 0 {
 		commands["kubectl"] = kubectl[0]
@@ -191,5 +198,21 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if got := strconv.Itoa(code); got != args[0] {
 		ts.Fatalf("exit code %s, want %s", got, args[0])
+	}
+}
+
+// keypair NAME writes a key for signatures to NAME.pem and NAME.pub.pem.
+func keypair(ts *testscript.TestScript, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: keypair NAME")
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	ts.Check(err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	ts.Check(err)
+	public, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
+	ts.Check(err)
+	for name, block := range map[string]*pem.Block{".pem": {Type: "PRIVATE KEY", Bytes: private}, ".pub.pem": {Type: "PUBLIC KEY", Bytes: public}} {
+		ts.Check(os.WriteFile(ts.MkAbs(args[0]+name), pem.EncodeToMemory(block), 0o600))
 	}
 }

@@ -55,6 +55,9 @@ type SyncPlan struct {
 	Workers int `json:"workers,omitempty"`
 	// MemoryBytes bounds all transfer buffers together; 0 is 256 MiB.
 	MemoryBytes int64 `json:"memory_bytes,omitempty"`
+	// Sign has the run write a signature beside the manifest, with the key that
+	// reaches it by its environment.
+	Sign bool `json:"sign,omitempty"`
 	// DryRun plans and reports, and writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -154,6 +157,9 @@ type SyncResult struct {
 	// over the files' digests. Both are "" after a dry run.
 	ManifestSHA256 string `json:"manifest_sha256"`
 	RootDigest     string `json:"root_digest"`
+	// SignedBy is the id of the key with which the files are signed, "" where
+	// nobody asked for a signature.
+	SignedBy string `json:"signed_by,omitempty"`
 	// AlreadyComplete is true where the prefix was complete before the run.
 	AlreadyComplete bool `json:"already_complete"`
 	// Worker is "2 of 3" in the result of a worker that did not write the
