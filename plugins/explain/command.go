@@ -116,7 +116,7 @@ func command(o *options) *cobra.Command {
 	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "read the values of now too: of the triggers' own Prometheus, with the credentials of their TriggerAuthentication, and of the metrics server")
 	cmd.Flags().BoolVar(&o.external, "external-metrics", false, "ask the external metrics API (KEDA) for the values of now; not passive: KEDA queries its sources and counts failures")
-	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who")
+	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who; with --fresh also the sizes that the triggers' Prometheus has of kube-state-metrics")
 	cmd.Flags().StringVar(&o.record, "record", "", "save what is read, without secrets, into this directory: -f explains it elsewhere")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
@@ -232,6 +232,11 @@ func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExpla
 		for i, link := range in.chains {
 			history := historyOf(link, in.at.time)
 			document.Chains[i].History = &history
+		}
+		if o.fresh {
+			if err := o.addSampledSizes(ctx, in, &document); err != nil {
+				return document, err
+			}
 		}
 	}
 	if o.fresh || o.external {

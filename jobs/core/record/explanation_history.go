@@ -13,6 +13,9 @@ const (
 	// HistoryWrite: a field manager wrote the size; only the last such write
 	// is known.
 	HistoryWrite = "write"
+	// HistorySampled: two scrapes of Prometheus found different sizes, and
+	// nothing tells who changed them.
+	HistorySampled = "sampled"
 	// HistoryProblem: a warning of the HPA's, such as a metric that failed.
 	HistoryProblem = "problem"
 )
