@@ -47,6 +47,11 @@ type world struct {
 	// prometheus answers for the service prometheus in monitoring: no pod runs
 	// behind the API server.
 	prometheus http.HandlerFunc
+	// apis answer for API groups that no server stands behind, by prefix of the
+	// path.
+	apis map[string]http.HandlerFunc
+
+	transport http.RoundTripper
 
 	mutex    sync.Mutex
 	requests []string
@@ -69,17 +74,14 @@ func newWorld(t testing.TB, namespace, user string) *world {
 	if _, err := w.typed.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	w.setUser(user)
 	target, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	transport, err := rest.TransportFor(server.Config(user))
 	if err != nil {
 		t.Fatal(err)
 	}
 	proxy := &httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport: transport,
+		Transport: roundTripper(func(r *http.Request) (*http.Response, error) { return w.transport.RoundTrip(r) }),
 	}
 	front := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
 		w.mutex.Lock()
@@ -89,11 +91,31 @@ func newWorld(t testing.TB, namespace, user string) *world {
 			w.prometheus(out, r)
 			return
 		}
+		for prefix, answer := range w.apis {
+			if strings.HasPrefix(r.URL.Path, prefix) {
+				answer(out, r)
+				return
+			}
+		}
 		proxy.ServeHTTP(out, r)
 	}))
 	t.Cleanup(front.Close)
 	w.url = front.URL
 	return w
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// setUser chooses who asks from now on.
+func (w *world) setUser(user string) {
+	w.t.Helper()
+	transport, err := rest.TransportFor(w.server.Config(user))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.transport = transport
 }
 
 func installKEDA(t testing.TB, server *apiserver.Server) {
@@ -115,8 +137,9 @@ spec:
 ---
 `, plural, singular, kind)
 	}
-	server.Kubectl(t, crd("scaledobjects", "scaledobject", "ScaledObject")+crd("triggerauthentications", "triggerauthentication", "TriggerAuthentication"), "apply", "-f", "-")
-	server.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/scaledobjects.keda.sh", "crd/triggerauthentications.keda.sh")
+	cluster := strings.Replace(crd("clustertriggerauthentications", "clustertriggerauthentication", "ClusterTriggerAuthentication"), "Namespaced", "Cluster", 1)
+	server.Kubectl(t, cluster+crd("scaledobjects", "scaledobject", "ScaledObject")+crd("triggerauthentications", "triggerauthentication", "TriggerAuthentication"), "apply", "-f", "-")
+	server.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/scaledobjects.keda.sh", "crd/triggerauthentications.keda.sh", "crd/clustertriggerauthentications.keda.sh")
 }
 
 // seen returns the requests since the last call.
@@ -141,6 +164,9 @@ type service struct {
 	pods            int
 	// address is its Prometheus, auth its TriggerAuthentication.
 	address, auth string
+	// change edits the ScaledObject before it is written.
+	change func(spec map[string]any)
+	metric string
 }
 
 // add writes a service's objects. It may be called from several goroutines.
@@ -155,6 +181,9 @@ func (w *world) add(s service) error {
 			"triggers": []any{s.trigger()},
 		},
 	}}
+	if s.change != nil {
+		s.change(so.Object["spec"].(map[string]any)) //nolint:forcetypeassert // written above
+	}
 	sos := w.dynamic.Resource(schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}).Namespace(w.namespace)
 	created, err := sos.Create(ctx, so, metav1.CreateOptions{})
 	if err != nil {
@@ -197,7 +226,7 @@ func (w *world) addHPA(s service, owner *unstructured.Unstructured) error {
 		target = autoscalingv2.MetricTarget{Type: autoscalingv2.ValueMetricType, Value: quantity(s.target)}
 		current = autoscalingv2.MetricValueStatus{Value: quantity(s.average)}
 	}
-	metric := autoscalingv2.MetricIdentifier{Name: "s0-prometheus", Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"scaledobject.keda.sh/name": s.name}}}
+	metric := autoscalingv2.MetricIdentifier{Name: cmp.Or(s.metric, "s0-prometheus"), Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"scaledobject.keda.sh/name": s.name}}}
 	hpas := w.typed.AutoscalingV2().HorizontalPodAutoscalers(w.namespace)
 	hpa, err := hpas.Create(ctx, &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Name: "keda-hpa-" + s.name, OwnerReferences: []metav1.OwnerReference{{

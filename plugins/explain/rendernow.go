@@ -28,6 +28,9 @@ func renderNow(text *strings.Builder, c record.ScalingChain, width int) error {
 		if value.Pods != nil && value.Value != nil {
 			line += " in all of " + plural(*value.Pods, "pod", "pods")
 		}
+		if value.Via == "port-forward" {
+			line += ", by port-forward"
+		}
 		if value.Note != "" {
 			line += "; " + failure.Clean(value.Note)
 		}

@@ -59,6 +59,9 @@ func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.Scali
 		return err
 	}
 	text.WriteString("  In the end: if the values stay as they are and new pods are Ready at once.\n")
+	if what.Settles != nil && what.Settles.Estimate {
+		text.WriteString("  About: what the pods use is taken to stay the same in all, spread evenly over them.\n")
+	}
 	for _, note := range what.Notes {
 		fmt.Fprintf(text, "  Note: %s\n", failure.Clean(note))
 	}
@@ -152,6 +155,9 @@ func settledText(s *record.SettledSize) string {
 		return "unknown"
 	}
 	line := rangeText(&s.Replicas)
+	if s.Estimate {
+		line = "about " + line
+	}
 	switch {
 	case s.Unsettled:
 		line = "no end in " + shortDuration(lookAhead) + ", then " + line

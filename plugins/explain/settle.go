@@ -30,11 +30,10 @@ func settleBoth(low, high hpa.Input) *record.SettledSize {
 // settle runs sync after sync with every value as it is and each pod Ready at
 // once, until nothing changes any more.
 func settle(in hpa.Input) *record.SettledSize {
-	for _, metric := range in.Metrics {
-		// What the pods report changes with their number.
-		if metric.Type != hpa.External && metric.Type != hpa.Object && metric.Seen.State == hpa.Seen {
-			return nil
-		}
+	// What the pods report changes with their number.
+	load, spreads, ok := spreadOf(in)
+	if !ok {
+		return nil
 	}
 	start := in.Now
 	if start.IsZero() {
@@ -49,7 +48,7 @@ func settle(in hpa.Input) *record.SettledSize {
 	if !in.Replicas.Status.Exact() || !in.Replicas.Ready.Exact() {
 		in.Replicas.Status, in.Replicas.Ready = hpa.Exactly(in.Replicas.Spec), hpa.Exactly(in.Replicas.Spec)
 	}
-	out := &record.SettledSize{Path: []record.SizeAt{}}
+	out := &record.SettledSize{Path: []record.SizeAt{}, Estimate: spreads}
 	last := start
 	for in.Now.Sub(start) <= lookAhead {
 		decision := hpa.Decide(in)
@@ -68,6 +67,9 @@ func settle(in hpa.Input) *record.SettledSize {
 			break
 		}
 		in.Now = in.Now.Add(hpa.DefaultSyncPeriod)
+		if spreads && size > 0 {
+			in = load.over(in)
+		}
 	}
 	out.Unsettled = in.Now.Sub(start) > lookAhead
 	out.Replicas = record.CountRange{Low: in.Replicas.Spec, High: &in.Replicas.Spec}

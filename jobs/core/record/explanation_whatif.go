@@ -31,6 +31,9 @@ type SettledSize struct {
 	Path []SizeAt `json:"path"`
 	// Unsettled is true where the size still changed when the look ahead ended.
 	Unsettled bool `json:"unsettled"`
+	// Estimate is true where a metric of pods is taken to stay the same in all,
+	// spread evenly over as many pods as there are.
+	Estimate bool `json:"estimate"`
 }
 
 // SizeAt is a size and the seconds until it is reached.
