@@ -96,7 +96,7 @@ func TestExternalMetrics(t *testing.T) {
 		t.Errorf("asked %d times, got %+v", asked, now)
 	}
 	stdout, _, err := w.run(t, "so/fine", "--external-metrics")
-	if err != nil || !strings.Contains(stdout, "from external.metrics.k8s.io, which is not passive: KEDA asked its sources for it") {
+	if err != nil || !strings.Contains(stdout, "from external.metrics.k8s.io, which is not passive: KEDA asks its sources for it") {
 		t.Errorf("got %v\n%s", err, stdout)
 	}
 	w.apis = nil

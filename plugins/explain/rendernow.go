@@ -28,7 +28,7 @@ func renderNow(text *strings.Builder, c record.ScalingChain, width int) error {
 		if value.Pods != nil && value.Value != nil {
 			line += " in all of " + plural(*value.Pods, "pod", "pods")
 		}
-		if value.Via == "port-forward" {
+		if value.Via == "port-forward" && value.Value != nil {
 			line += ", by port-forward"
 		}
 		if value.Note != "" {
@@ -58,7 +58,7 @@ func askedText(values []record.FreshValue) string {
 	}
 	text := strings.Join(apis, " and ")
 	if slices.Contains(apis, groupExternal) {
-		text += ", which is not passive: KEDA asked its sources for it, and counted failures"
+		text += ", which is not passive: KEDA asks its sources for it, and counts failures"
 	}
 	return text
 }
