@@ -79,7 +79,7 @@ func (c *liveCounts) add(o observation) {
 func (l *loop) progress(live *liveCounts) {
 	r := l.run
 	now := r.Now()
-	total := r.plan.WarmupSeconds + r.plan.DurationSeconds
+	total := r.plan.WarmupSeconds + r.plan.Seconds(l.c)
 	gone := now.Sub(l.start).Seconds()
 	phase := "measure"
 	switch _, end := l.bounds(); {
@@ -105,10 +105,16 @@ func (l *loop) progress(live *liveCounts) {
 		fields["p50_seconds"], fields["p99_seconds"] = p50, p99
 		text += fmt.Sprintf(", E2E p50 %.3gs p99 %.3gs", p50, p99)
 	}
-	done := float64(l.index)*total + min(gone, total)
+	done, all := min(gone, total), 0.0
+	for i, c := range r.plan.Cases {
+		seconds := r.plan.WarmupSeconds + r.plan.Seconds(c)
+		if all += seconds; i < l.index {
+			done += seconds
+		}
+	}
 	r.Emit(record.Event{
 		Time: wall(now), Level: record.Info, Name: record.EventProgress, Message: text,
-		Done: &done, Total: ptr(total * float64(len(r.plan.Cases))), Unit: "seconds", Fields: fields,
+		Done: &done, Total: &all, Unit: "seconds", Fields: fields,
 	})
 }
 
@@ -126,6 +132,7 @@ type collected struct {
 	outputTokens, promptTokens, bytes, chunks                float64
 	flow                                                     float64 // requests by the share of their time in the window
 	buffered                                                 int
+	dueSent, heldBack                                        int       // of an open loop, by the time at which they were due
 	ends                                                     []float64 // seconds into the window, of Completed
 	departed                                                 float64   // seconds in the system, summed over all that left in the window
 }
@@ -156,7 +163,7 @@ func (a *collected) add(o observation) {
 	if estimated {
 		a.counts.TokensEstimated++
 	}
-	if reply.PromptTokens >= 0 && reply.PromptTokens != a.c.PromptTokens {
+	if reply.PromptTokens >= 0 && reply.PromptTokens != o.prompt {
 		a.counts.PromptMismatch++
 	}
 	if slices.Contains(reply.Flags, openai.FlagBuffered) {
@@ -175,6 +182,12 @@ func (a *collected) add(o observation) {
 // start counts a request by the moment it was sent.
 func (a *collected) start(o observation, tokens int) {
 	reply := o.reply
+	if o.turn == 0 && a.window.holds(o.due) {
+		a.dueSent++
+		if o.heldBack {
+			a.heldBack++
+		}
+	}
 	switch {
 	case reply.Sent.Before(a.window.start):
 		a.counts.WarmupStarted++
@@ -184,7 +197,9 @@ func (a *collected) start(o observation, tokens int) {
 		}
 	case a.window.holds(reply.Sent):
 		a.counts.Started++
-		a.slip.Add(reply.Sent.Sub(o.due).Seconds())
+		if !o.heldBack {
+			a.slip.Add(reply.Sent.Sub(o.due).Seconds())
+		}
 		if reply.Class != "" {
 			a.counts.Failed++
 			a.counts.Errors[reply.Class]++
@@ -212,7 +227,7 @@ func (a *collected) tokens(o observation, tokens int) {
 	if reply.Chunks == 0 {
 		if reply.Class == "" && a.window.holds(reply.End()) {
 			a.outputTokens += float64(tokens)
-			a.promptTokens += float64(a.promptOf(reply))
+			a.promptTokens += float64(promptOf(o))
 		}
 		return
 	}
@@ -229,7 +244,7 @@ func (a *collected) tokens(o observation, tokens int) {
 	}
 	if a.window.holds(reply.FirstToken) {
 		a.outputTokens += each(0)
-		a.promptTokens += float64(a.promptOf(reply))
+		a.promptTokens += float64(promptOf(o))
 		a.chunks++
 		if succeeded {
 			a.ttft.Add(reply.FirstToken.Sub(reply.Sent).Seconds())
@@ -256,11 +271,11 @@ func (a *collected) tokens(o observation, tokens int) {
 	}
 }
 
-func (a *collected) promptOf(reply *openai.Reply) int {
-	if reply.PromptTokens >= 0 {
-		return reply.PromptTokens
+func promptOf(o observation) int {
+	if o.reply.PromptTokens >= 0 {
+		return o.reply.PromptTokens
 	}
-	return a.c.PromptTokens
+	return o.prompt
 }
 
 // meets says whether a successful request is within every objective. An

@@ -49,6 +49,10 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"data":[{"id":"m","max_model_len":2048}]}`)
 		return
 	}
+	if r.URL.Path == "/tokenize" {
+		http.NotFound(w, r)
+		return
+	}
 	n := s.requests.Add(1) - 1
 	if n == 0 {
 		handler := s.probe

@@ -3,7 +3,9 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -23,12 +25,17 @@ const (
 
 // observation is one request that is over.
 type observation struct {
-	prepared
-	due   time.Time
-	reply *openai.Reply
+	id       workload.ID
+	phase    string
+	turn     int
+	prompt   int // tokens asked for
+	output   int
+	due      time.Time
+	heldBack bool // it was due while no more requests were allowed in flight
+	reply    *openai.Reply
 }
 
-// loop keeps the requests of one case in flight.
+// loop sends the requests of one case.
 type loop struct {
 	run    *run
 	index  int
@@ -37,6 +44,7 @@ type loop struct {
 	start  time.Time
 
 	warmup, measured <-chan prepared
+	left             atomic.Int64 // measured units of a case that ends by their number
 	out              chan observation
 	hopeless         hopeless
 }
@@ -47,47 +55,56 @@ func (r *run) runCase(ctx context.Context, index int) (record.CaseReport, error)
 	c := r.plan.Cases[index]
 	caseCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	body := func(id workload.ID) []byte { return r.request(c, id).Body() }
-	l := &loop{
-		run: r, index: index, c: c,
-		warmup:   source(caseCtx, index, setWarmup, record.PhaseWarmup, c.Concurrency, body),
-		measured: source(caseCtx, index, setMeasured, record.PhaseMeasured, c.Concurrency, body),
-		out:      make(chan observation, max(4*c.Concurrency, 64)),
+	l := &loop{run: r, index: index, c: c, out: make(chan observation, max(4*c.Concurrency, 64))}
+	l.left.Store(math.MaxInt64)
+	if c.Requests > 0 {
+		l.left.Store(int64(c.Requests))
 	}
+	ahead, before := c.Concurrency, 0
+	if c.Open() {
+		ahead, before = openAhead, l.dueBefore(r.plan.WarmupSeconds)
+	}
+	l.warmup = source(caseCtx, maker{run: r, index: index, c: c, set: setWarmup, phase: record.PhaseWarmup}, min(ahead, max(before, c.Concurrency)))
+	l.measured = source(caseCtx, maker{run: r, index: index, c: c, set: setMeasured, phase: record.PhaseMeasured, offset: uint64(before)}, ahead)
 	l.start = r.Now()
 	warmEnd := l.start.Add(duration(r.plan.WarmupSeconds))
-	l.steady = newSteady(l.start, warmEnd, warmEnd.Add(duration(r.plan.DurationSeconds)), c.Concurrency)
+	l.steady = newSteady(l.start, warmEnd, warmEnd.Add(duration(r.plan.Seconds(c))), c)
 	l.hopeless = hopeless{runs: max(hopelessRuns, 2*c.Concurrency)}
 	health := watchHealth(r.Deps, warmEnd, l.steady.stop)
 
-	var slots sync.WaitGroup
+	var senders sync.WaitGroup
+	if c.Open() {
+		senders.Go(func() { l.dispatch(ctx) })
+	}
 	for range c.Concurrency {
-		slots.Go(func() { l.slot(ctx) })
+		senders.Go(func() { l.slot(ctx) })
 	}
 	go func() {
-		slots.Wait()
+		senders.Wait()
 		close(l.out)
 	}()
 	collected, err := l.collect(ctx)
 	drained := r.Now()
 	cancel()
-	report := collected.report(l.steady.window(), drained, l.start)
+	window := l.steady.window()
+	report := collected.report(window, drained, l.start)
+	report.Offered = l.offered(collected, window)
 	report.Client = health.stop(collected.slip)
 	report.Client.BytesPerSecond, report.Client.ChunksPerSecond = collected.rate(collected.bytes), collected.rate(collected.chunks)
 	report.Client.Limited = limited(report)
 	missing, promErr := r.readServer(ctx, &report)
 	report.Validity = verdict(r.plan, report, circumstances{
-		interrupted: ctx.Err() != nil, hopeless: l.hopeless.reached(), buffered: collected.buffered, missing: missing, prometheus: promErr,
+		interrupted: ctx.Err() != nil, hopeless: l.hopeless.reached(), buffered: collected.buffered, exact: r.prompts.exact(), missing: missing, prometheus: promErr,
 	})
 	return report, err
 }
 
-// slot sends one request after the other until the case stops.
+// slot sends one unit after the other until the case stops.
 func (l *loop) slot(ctx context.Context) {
 	r := l.run
 	for first := true; ; first = false {
 		due := r.Now()
-		if l.over(ctx, due) {
+		if l.over(ctx, due) || !l.take(due) {
 			if first {
 				l.steady.firstToken(due)
 			}
@@ -98,29 +115,68 @@ func (l *loop) slot(ctx context.Context) {
 			set = l.warmup
 		}
 		next := <-set
-		l.steady.change(+1, r.Now())
 		var onToken func(time.Time)
-		told := false
+		var once sync.Once
 		if first {
-			onToken = func(at time.Time) { told = true; l.steady.firstToken(at) }
+			onToken = func(at time.Time) { once.Do(func() { l.steady.firstToken(at) }) }
 		}
-		reply := r.client.Do(ctx, r.plan.Target.API, next.body, onToken)
-		now := r.Now()
-		if first && !told {
-			l.steady.firstToken(now)
-		}
-		l.steady.change(-1, now)
-		finishShort(reply, l.c.OutputTokens)
-		l.out <- observation{prepared: next, due: due, reply: reply}
-		if reply.Class == "" {
-			l.hopeless.succeeded()
-			continue
-		}
-		l.hopeless.failed(now)
-		if now.Sub(due) < refusedPause {
+		succeeded, end := l.send(ctx, next, due, false, onToken)
+		if !succeeded && end.Sub(due) < refusedPause {
 			pause(ctx, refusedPause)
 		}
 	}
+}
+
+// take counts a unit of a case that ends by their number, whose last one ends
+// the window too: then the senders stop.
+func (l *loop) take(now time.Time) bool {
+	if now.Before(l.steady.warmEnd) {
+		return true
+	}
+	left := l.left.Add(-1)
+	if left < 0 {
+		// What other slots sent at this moment is inside.
+		l.steady.end(now.Add(1))
+	}
+	return left >= 0
+}
+
+// send sends a unit and waits for its end. A session ends at its first failure,
+// as its user would.
+func (l *loop) send(ctx context.Context, unit prepared, due time.Time, heldBack bool, onToken func(time.Time)) (succeeded bool, end time.Time) {
+	r := l.run
+	for i, turn := range unit.turns {
+		if i > 0 {
+			if turn.think > 0 {
+				pause(ctx, turn.think)
+			}
+			if due = r.Now(); l.over(ctx, due) {
+				return true, due
+			}
+		}
+		l.steady.change(+1, r.Now())
+		reply := r.client.Do(ctx, r.plan.Target.API, turn.body, onToken)
+		now := r.Now()
+		if onToken != nil {
+			onToken(now)
+		}
+		l.steady.change(-1, now)
+		finishShort(reply, turn.output)
+		// A whole document in place of a stream was held back too.
+		if r.plan.Stream && reply.Class == "" && reply.Chunks == 0 && reply.OutputTokens != 0 {
+			reply.Flags = append(reply.Flags, openai.FlagBuffered)
+		}
+		l.out <- observation{
+			id: unit.id, phase: unit.phase, turn: i, prompt: turn.prompt, output: turn.output, due: due, heldBack: heldBack && i == 0, reply: reply,
+		}
+		if reply.Class != "" {
+			l.hopeless.failed(now)
+			return false, now
+		}
+		l.hopeless.succeeded()
+		onToken = nil
+	}
+	return true, r.Now()
 }
 
 // over says whether no further request is sent.

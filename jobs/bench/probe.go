@@ -15,6 +15,7 @@ const (
 	setProbe uint8 = iota
 	setWarmup
 	setMeasured
+	setArrivals
 )
 
 // probeTokens is the length of the probe's prompt: one block.
@@ -34,9 +35,10 @@ func (r *run) probe(ctx context.Context) (record.TargetFacts, error) {
 	r.model = model.ID
 	facts := record.TargetFacts{Model: model.ID, MaxModelLen: model.MaxModelLen, Server: models.Server}
 	for _, c := range r.plan.Cases {
-		if limit := model.MaxModelLen; limit != nil && c.PromptTokens+c.OutputTokens > *limit {
-			return facts, failure.New(failure.Usage, "leave the case out, or serve the model with a larger --max-model-len",
-				"check case %q: %d prompt and %d output tokens are more than the model's %d", c.Name, c.PromptTokens, c.OutputTokens, *limit)
+		prompt, output := c.Mix().Longest()
+		if limit := model.MaxModelLen; limit != nil && prompt+output > *limit {
+			return facts, failure.New(failure.Usage, "leave the case out, shorten it, or serve the model with a larger --max-model-len",
+				"check case %q: %d prompt and %d output tokens are more than the model's %d", c.Name, prompt, output, *limit)
 		}
 	}
 	if r.prom != nil {
@@ -44,17 +46,17 @@ func (r *run) probe(ctx context.Context) (record.TargetFacts, error) {
 			return facts, interrupted(ctx, err)
 		}
 	}
-	prompt := r.request(record.BenchCase{PromptTokens: probeTokens, OutputTokens: 1}, workload.NewID(0, setProbe, 0))
-	reply := r.client.Do(ctx, r.plan.Target.API, prompt.Body(), nil)
-	if err := r.client.Check(reply, model.ID); err != nil {
+	reply, err := r.choosePrompts(ctx)
+	facts.Protocol, facts.PromptsBy = reply.Protocol, r.prompts.by
+	if err != nil {
 		return facts, interrupted(ctx, err)
 	}
-	if r.plan.Target.API == record.APICompletions && reply.PromptTokens >= 0 && reply.PromptTokens != probeTokens {
-		return facts, failure.New(failure.Usage, "the server must take token ids as a prompt, or use the chat API",
-			"check prompt length: the server counts %d tokens where %d were sent", reply.PromptTokens, probeTokens)
-	}
 	facts.ProbeSeconds = ptr(reply.End().Sub(reply.Sent).Seconds())
-	r.emit(record.Info, EventTarget, fmt.Sprintf("model %s at %s answers; first request took %.3gs", model.ID, r.plan.Target.URL, *facts.ProbeSeconds),
+	facts.Phases = &models.Path
+	if r.plan.Target.Insecure {
+		r.emit(record.Warning, EventTarget, "the server's certificate is not verified: anybody on the way can read and change what is sent, the API key too", nil)
+	}
+	r.emit(record.Info, EventTarget, fmt.Sprintf("model %s at %s answers over %s; first request took %.3gs%s", model.ID, r.plan.Target.URL, reply.Protocol, *facts.ProbeSeconds, pathLine(models.Path)),
 		map[string]any{"model": model.ID, "url": r.plan.Target.URL})
 	return facts, nil
 }
@@ -64,19 +66,19 @@ func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() == nil {
 		return err
 	}
-	return failure.New(failure.Interrupted, "", "probe the server: %w", context.Cause(ctx))
+	return failure.New(failure.Interrupted, "", "stopped while waiting for the server's first answer: nothing was measured")
 }
 
-// request makes the request of one case and id.
-func (r *run) request(c record.BenchCase, id workload.ID) openai.Request {
+// request makes one request.
+func (r *run) request(prompt workload.Prompt, output int) openai.Request {
 	request := openai.Request{
-		API: r.plan.Target.API, Model: r.model, OutputTokens: c.OutputTokens,
+		API: r.plan.Target.API, Model: r.model, OutputTokens: output,
 		Temperature: r.plan.Temperature, Stream: r.plan.Stream, ContinuousUsage: r.plan.ContinuousUsage,
 	}
-	if r.plan.Target.API == record.APIChat {
-		request.Text = workload.TextPrompt(r.seed, id, c.PromptTokens)
+	if r.prompts.text {
+		request.Text = prompt.Text(r.seed, r.prompts.words, r.prompts.template)
 	} else {
-		request.Tokens = workload.TokenPrompt(r.seed, id, c.PromptTokens)
+		request.Tokens = prompt.Tokens(r.seed)
 	}
 	return request
 }

@@ -23,13 +23,14 @@ func requestRecord(o observation, c record.BenchCase, base time.Time) record.Req
 	}
 	tokens, estimated := outputTokens(o)
 	one := record.RequestRecord{
-		Case: c.Name, ID: uint64(o.id), Phase: o.phase,
+		Case: c.Name, ID: uint64(o.id), Phase: o.phase, Turn: o.turn, HeldBack: o.heldBack,
 		Due: micro(o.due.Sub(base)), Sent: micro(reply.Sent.Sub(base)),
+		Resolved: after(reply.Resolved), Dialed: after(reply.Dialed), Secured: after(reply.Secured),
 		Connected: after(reply.Connected), Wrote: after(reply.Wrote), Header: after(reply.Header),
 		FirstToken: after(reply.FirstToken), FirstOutput: after(reply.FirstOutput), LastToken: after(reply.LastToken),
 		End: micro(reply.End().Sub(base)), EOF: after(reply.EOF), ReusedConn: reply.ReusedConn,
-		PromptAsked: c.PromptTokens, PromptTokens: known(reply.PromptTokens), CachedTokens: known(reply.CachedTokens),
-		OutputAsked: c.OutputTokens, OutputTokens: tokens, TokensEstimated: estimated,
+		PromptAsked: o.prompt, PromptTokens: known(reply.PromptTokens), CachedTokens: known(reply.CachedTokens),
+		OutputAsked: o.output, OutputTokens: tokens, TokensEstimated: estimated,
 		Chunks: reply.Chunks, FirstTokens: max(reply.FirstTokens, min(reply.Chunks, 1)),
 		Gaps: make([]int64, len(reply.Gaps)), Flags: append([]string{}, reply.Flags...),
 		Status: reply.Status, Error: reply.Class, ErrorCode: reply.Code, Message: reply.Message, Body: reply.Body,

@@ -30,8 +30,8 @@ const (
 
 // Deps are what a run needs of its process. Zero fields have a default.
 type Deps struct {
-	// HTTP sends the load; default openai.NewHTTP. Prometheus sends the queries;
-	// default the same kind of client.
+	// HTTP sends the load; default what the plan's target says. Prometheus sends
+	// the queries; default openai.NewHTTP.
 	HTTP, Prometheus *http.Client
 	// Now is the clock of every stamp; default time.Now.
 	Now func() time.Time
@@ -49,9 +49,6 @@ type Deps struct {
 }
 
 func (d Deps) withDefaults(plan record.BenchPlan) Deps {
-	if d.HTTP == nil {
-		d.HTTP = openai.NewHTTP(plan.Target.Insecure)
-	}
 	if d.Prometheus == nil {
 		d.Prometheus = openai.NewHTTP(plan.Prometheus != nil && plan.Prometheus.Insecure)
 	}
@@ -77,6 +74,7 @@ type run struct {
 	client  *openai.Client
 	prom    *prom.Client
 	model   string
+	prompts prompts
 	seed    uint64    // of the run's prompts
 	base    time.Time // the zero of the records' times
 	records *bufio.Writer
@@ -140,8 +138,23 @@ func (r *run) connect() error {
 	if err != nil {
 		return err
 	}
+	if r.HTTP == nil {
+		transport := openai.Transport{HTTP: r.plan.Target.HTTP, Insecure: r.plan.Target.Insecure}
+		authority, err := secret(r.plan.Target.CAEnv, "CA certificates")
+		if err != nil {
+			return err
+		}
+		for _, pem := range []string{r.plan.Target.CA, authority} {
+			if pem != "" {
+				transport.CA = append(transport.CA, pem)
+			}
+		}
+		if r.HTTP, err = transport.Client(); err != nil {
+			return err
+		}
+	}
 	r.client = &openai.Client{
-		HTTP: r.HTTP, URL: r.plan.Target.URL, Key: key, Now: r.Now,
+		HTTP: r.HTTP, URL: r.plan.Target.URL, Key: key, Headers: r.plan.Target.Headers, Now: r.Now,
 		Timeout: duration(r.plan.RequestTimeoutSeconds), Idle: duration(r.plan.IdleTimeoutSeconds),
 	}
 	if r.plan.Prometheus == nil {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"sync"
 	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
 // steady finds the steady window of a case while it runs, and integrates the
@@ -15,6 +17,7 @@ type steady struct {
 
 	mu       sync.Mutex
 	inFlight int
+	peak     int
 	full     int // in-flight that counts as full
 	waiting  int // requests of the first wave without a first token
 	reached  bool
@@ -24,11 +27,17 @@ type steady struct {
 	fallback float64   // the same in [warmEnd, stop]
 }
 
-func newSteady(start, warmEnd, stop time.Time, concurrency int) *steady {
-	return &steady{
+func newSteady(start, warmEnd, stop time.Time, c record.BenchCase) *steady {
+	s := &steady{
 		warmEnd: warmEnd, stop: stop, last: start,
-		full: int(math.Ceil(0.95 * float64(concurrency))), waiting: concurrency,
+		full: int(math.Ceil(0.95 * float64(c.Concurrency))), waiting: c.Concurrency,
 	}
+	// People who think are not in flight. In an open loop, which has no
+	// concurrency, the load is there from the first request on.
+	if c.Sessions != nil && c.Sessions.ThinkSeconds > 0 {
+		s.full = min(s.full, 1)
+	}
+	return s
 }
 
 // change counts requests that begin (+1) or end (-1).
@@ -37,6 +46,7 @@ func (s *steady) change(by int, now time.Time) {
 	defer s.mu.Unlock()
 	s.integrate(now)
 	s.inFlight += by
+	s.peak = max(s.peak, s.inFlight)
 	s.reached = s.reached || s.inFlight >= s.full
 	s.check(now)
 }
@@ -89,6 +99,12 @@ func (s *steady) now() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.inFlight
+}
+
+func (s *steady) peakInFlight() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.peak
 }
 
 // window is the outcome, once every request has ended.

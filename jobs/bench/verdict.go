@@ -26,6 +26,7 @@ const (
 type circumstances struct {
 	interrupted, hopeless bool
 	buffered              int               // of Completed
+	exact                 bool              // the prompts' lengths
 	missing               map[string]string // signal to query
 	prometheus            error
 }
@@ -58,6 +59,7 @@ func verdict(plan record.BenchPlan, report record.CaseReport, c circumstances) r
 	if !report.Window.Steady && !c.interrupted && !c.hopeless {
 		reason("never_steady", "the load was not steady before the case ended: lengthen the warm-up or the duration")
 	}
+	offered(report, warn)
 	health(report, reason, warn)
 	tokens(plan, report, c, reason, warn)
 	server(plan, report, c, reason, warn)
@@ -76,6 +78,17 @@ func verdict(plan record.BenchPlan, report record.CaseReport, c circumstances) r
 
 type finding func(code, format string, args ...any)
 
+// offered marks an open loop that did not send what it was asked to: its rate
+// and plain latencies are those of a lower load.
+func offered(report record.CaseReport, warn finding) {
+	load := report.Offered
+	if load == nil || load.HeldBack == 0 && load.Sent >= load.Due {
+		return
+	}
+	warn("rate_not_achieved", "of %d requests due, %d were sent late and %d not at all, with %d in flight at most (max_in_flight %d): only the effective latencies hold the wait",
+		load.Due, load.HeldBack, max(load.Due-load.Sent, 0), load.PeakInFlight, load.MaxInFlight)
+}
+
 func health(report record.CaseReport, reason, warn finding) {
 	switch client := report.Client; {
 	case client.Limited:
@@ -91,12 +104,13 @@ func health(report record.CaseReport, reason, warn finding) {
 func tokens(plan record.BenchPlan, report record.CaseReport, c circumstances, reason, warn finding) {
 	counts := report.Counts
 	if n := counts.PromptMismatch; n > 0 {
-		// Text has no exact length, so there it is only worth knowing.
+		// Text whose tokens nobody counted has no exact length, so there it is
+		// only worth knowing.
 		note := reason
-		if plan.Target.API == record.APIChat {
+		if !c.exact {
 			note = warn
 		}
-		note("prompt_length", "the server counts other than %d prompt tokens in %d of %d requests", report.Case.PromptTokens, n, counts.Completed)
+		note("prompt_length", "the server counts another number of prompt tokens than was asked for in %d of %d requests", n, counts.Completed)
 	}
 	if counts.TokensEstimated > 0 {
 		warn("tokens_estimated", "%d of %d replies had no usage: their chunks were counted as tokens", counts.TokensEstimated, counts.Completed)
@@ -139,6 +153,8 @@ func server(plan record.BenchPlan, report record.CaseReport, c circumstances, re
 		return
 	}
 	switch share := *hits.Increase / *queries.Increase; {
+	case report.Case.Mix().Shares():
+		// On purpose; the report holds the numbers.
 	case share > cachedLimit:
 		reason("prefix_cache", "%.0f %% of the prompt tokens came out of the prefix cache: other traffic, or an earlier run with the same seed", 100*share)
 	case share > cachedNotice:

@@ -3,7 +3,6 @@ package openai
 import (
 	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -37,30 +36,13 @@ type Client struct {
 	URL string
 	// Key is the API key; empty sends none.
 	Key string
+	// Headers are sent with every request; Host replaces that of the URL.
+	Headers map[string]string
 	// Timeout limits a request from send to end. Idle limits the wait for the
 	// header and between two reads; 0 leaves that to Timeout.
 	Timeout, Idle time.Duration
 	// Now is the clock of every stamp.
 	Now func() time.Time
-}
-
-// NewHTTP makes an http.Client for measuring: HTTP/1.1, one connection for each
-// request in flight and all of them kept, no compression, no redirects.
-func NewHTTP(insecure bool) *http.Client {
-	var protocols http.Protocols
-	protocols.SetHTTP1(true)
-	return &http.Client{
-		Transport: &http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			Protocols:           &protocols,
-			MaxIdleConnsPerHost: 1 << 16,
-			IdleConnTimeout:     90 * time.Second,
-			TLSHandshakeTimeout: 10 * time.Second,
-			DisableCompression:  true,
-			TLSClientConfig:     &tls.Config{InsecureSkipVerify: insecure}, //nolint:gosec // asked for with --insecure
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
 }
 
 // Path returns the path of an API below the server's base.
@@ -76,12 +58,23 @@ func (c *Client) endpoint(path string) string {
 }
 
 func (c *Client) request(ctx context.Context, method, path string, body []byte) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.endpoint(path), bytes.NewReader(body))
+	return c.requestTo(ctx, method, c.endpoint(path), body)
+}
+
+func (c *Client) requestTo(ctx context.Context, method, url string, body []byte) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, failure.New(failure.Usage, "", "make request: %w", err)
 	}
-	request.Header.Set("Accept-Encoding", "identity")
 	request.Header.Set("User-Agent", "kubectl-inference")
+	for name, value := range c.Headers {
+		if http.CanonicalHeaderKey(name) == "Host" {
+			request.Host = value
+			continue
+		}
+		request.Header.Set(name, value)
+	}
+	request.Header.Set("Accept-Encoding", "identity")
 	if len(body) > 0 {
 		request.Header.Set("Content-Type", "application/json")
 	}
@@ -116,7 +109,7 @@ func (c *Client) Do(ctx context.Context, api string, body []byte, onToken func(t
 	}
 	defer response.Body.Close() //nolint:errcheck // nothing was written
 	limits.headerCame()
-	reply.Status = response.StatusCode
+	reply.Status, reply.Protocol = response.StatusCode, response.Proto
 	reader := &replyReader{client: c, reply: reply, limits: limits, body: response.Body, onToken: onToken}
 	reader.read(response)
 	return reply

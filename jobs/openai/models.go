@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
 // Model is one model that a server offers.
@@ -26,6 +27,8 @@ type Models struct {
 	// Server is the Server header.
 	Server string
 	Models []Model
+	// Path holds the phases of the exchange.
+	Path record.PathPhases
 	// Known is false where the server has no list (status 404 or 405).
 	Known bool
 }
@@ -34,7 +37,9 @@ type Models struct {
 func (c *Client) Models(ctx context.Context) (Models, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.Timeout, errTotal)
 	defer cancel()
-	request, err := c.request(ctx, http.MethodGet, "models", nil)
+	trace := &phases{now: c.Now}
+	start := c.Now()
+	request, err := c.request(trace.context(ctx), http.MethodGet, "models", nil)
 	if err != nil {
 		return Models{}, err
 	}
@@ -47,7 +52,7 @@ func (c *Client) Models(ctx context.Context) (Models, error) {
 	if err != nil {
 		return Models{}, c.unreachable(err)
 	}
-	models := Models{Server: failure.Clean(response.Header.Get("Server"))}
+	models := Models{Server: failure.Clean(response.Header.Get("Server")), Path: trace.path(start)}
 	switch response.StatusCode {
 	case http.StatusOK:
 	case http.StatusNotFound, http.StatusMethodNotAllowed:

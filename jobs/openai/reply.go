@@ -12,9 +12,9 @@ const (
 	FlagNoDone = "no_done"
 	// FlagNoFinish: the stream ended with [DONE] without a finish_reason.
 	FlagNoFinish = "no_finish"
-	// FlagBuffered: several token-bearing chunks came in one single read, or the
-	// reply to a streaming request was one document: something on the way holds
-	// the stream back, and the stamps say nothing about the server.
+	// FlagBuffered: all token-bearing chunks came in one burst, or the reply to a
+	// streaming request was one document: something on the way holds the stream
+	// back, and the stamps say nothing about the server.
 	FlagBuffered = "buffered"
 	// FlagHeldOpen: the body did not end within a second of [DONE].
 	FlagHeldOpen = "held_open"
@@ -26,6 +26,9 @@ type Reply struct {
 	// had a connection, Wrote when it was written, Header when the first byte of
 	// the response came.
 	Sent, Connected, Wrote, Header time.Time
+	// Resolved, Dialed and Secured are the ends of DNS, TCP and TLS where the
+	// request made a connection; they are zero where it found one.
+	Resolved, Dialed, Secured time.Time
 	// ReusedConn says that the connection had served an earlier request.
 	ReusedConn bool
 	// FirstToken and LastToken are the first and last token-bearing chunk,
@@ -48,6 +51,8 @@ type Reply struct {
 	PromptTokens, OutputTokens, CachedTokens int
 
 	Status int
+	// Protocol is the response's version of HTTP, such as HTTP/2.0.
+	Protocol string
 	// Bytes counts the body.
 	Bytes        int64
 	FinishReason string

@@ -64,7 +64,7 @@ func (r *replyReader) ended() {
 // finish completes what follows from all chunks together.
 func (r *replyReader) finish() {
 	reply := r.reply
-	if reply.Chunks > 1 && r.reads == 1 {
+	if r.burst() {
 		reply.Flags = append(reply.Flags, FlagBuffered)
 	}
 	if reply.OutputTokens < 0 && r.byID && r.counted {
@@ -73,6 +73,16 @@ func (r *replyReader) finish() {
 	if !r.counted {
 		reply.GapTokens, reply.FirstTokens = nil, 0
 	}
+}
+
+// burstGap is less than any engine takes for a token. A burst takes several
+// reads where it is longer than a read.
+const burstGap = 50 * time.Microsecond
+
+// burst says whether all token-bearing chunks came at once.
+func (r *replyReader) burst() bool {
+	gaps := r.reply.Chunks - 1
+	return gaps > 0 && (r.reads == 1 || r.reply.LastToken.Sub(r.reply.FirstToken) < time.Duration(gaps)*burstGap)
 }
 
 var done = []byte("[DONE]")

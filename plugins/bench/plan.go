@@ -1,12 +1,16 @@
 package bench
 
 import (
-	"fmt"
+	"encoding/json"
 	"regexp"
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/workload"
 )
 
 // place is where a target answers and where its own series are.
@@ -26,16 +30,21 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 	if err != nil {
 		return record.BenchPlan{}, err
 	}
-	plan := record.BenchPlan{
-		TypeMeta:      record.Meta(record.KindBenchPlan),
-		Run:           o.runName(now),
-		Target:        record.BenchTarget{URL: at.url, API: o.api, Model: o.model, Insecure: o.insecure},
-		Cases:         cases(o.prompts, o.outputs, o.concurrency),
-		WarmupSeconds: o.warmup.Seconds(), DurationSeconds: o.duration.Seconds(), RequestTimeoutSeconds: o.requestTime.Seconds(),
-		Stream: o.stream, Seed: o.seed, SLOs: slos, MaxErrorRate: o.errorRate,
+	target, err := o.benchTarget(at.url)
+	if err != nil {
+		return record.BenchPlan{}, err
 	}
-	if o.apiSecret != "" || (o.local && o.streams.Env(keyAPI) != "") {
-		plan.Target.APIKeyEnv = keyAPI
+	plan := record.BenchPlan{
+		TypeMeta: record.Meta(record.KindBenchPlan), Run: o.runName(now), Target: target, Cases: []record.BenchCase{},
+		WarmupSeconds: o.warmup.Seconds(), DurationSeconds: o.duration.Seconds(), RequestTimeoutSeconds: o.requestTime.Seconds(), IdleTimeoutSeconds: o.idleTime.Seconds(),
+		Temperature: o.temperature, Stream: o.stream, ContinuousUsage: o.eachUsage, Seed: o.seed, SLOs: slos, MaxErrorRate: o.errorRate,
+	}
+	for _, one := range o.loads {
+		cases, err := one.cases(o.warmup)
+		if err != nil {
+			return record.BenchPlan{}, err
+		}
+		plan.Cases = append(plan.Cases, cases...)
 	}
 	if at.prometheus != "" {
 		plan.Prometheus = &record.BenchPrometheus{URL: at.prometheus, Namespace: at.namespace, PodRegex: at.podRegex,
@@ -44,20 +53,68 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 	return plan, plan.Validate()
 }
 
-// cases is the matrix of shapes and loads, in the order in which they run.
-func cases(prompts, outputs, concurrency []int) []record.BenchCase {
-	matrix := []record.BenchCase{}
-	for _, prompt := range prompts {
-		for _, output := range outputs {
-			for _, load := range concurrency {
-				matrix = append(matrix, record.BenchCase{
-					Name:         fmt.Sprintf("%d-%d-c%d", prompt, output, load),
-					PromptTokens: prompt, OutputTokens: output, Concurrency: load,
-				})
-			}
+// maxPlan is how much of a plan a Job can carry: it is one variable of the
+// pod's environment, of which the kernel takes 128 KiB.
+const maxPlan = 120 << 10
+
+// checkSize refuses a plan that is too large for a Job.
+func checkSize(plan record.BenchPlan) error {
+	data, err := json.Marshal(plan)
+	if err == nil && len(data) > maxPlan {
+		err = failure.New(failure.Usage, "cut the trace with --duration, or send it from here with --local", "start job: the plan of %d KiB is more than the %d KiB that a Job carries", len(data)>>10, maxPlan>>10)
+	}
+	return err
+}
+
+// flagLoad is the load that the flags describe.
+func (o *options) flagLoad(flags *pflag.FlagSet) error {
+	one := load{PromptTokens: split(o.prompts...), OutputTokens: split(o.outputs...), Requests: o.requests}
+	open := o.stages != "" || o.trace != "" || len(o.rates) > 0
+	for _, name := range []string{"arrival", "burstiness", "max-in-flight"} {
+		if !open && flags.Changed(name) {
+			return failure.New(failure.Usage, "give --rate, --stages or --trace too", "read --%s: it is of an open loop", name)
 		}
 	}
-	return matrix
+	if !open || flags.Changed("concurrency") {
+		one.Concurrency = split(o.concurrency...)
+	}
+	if open {
+		one.Arrival = &arrival{Process: o.process, Stages: o.stages, Trace: o.trace, MaxInFlight: o.maxInFlight}
+		if len(o.rates) > 0 {
+			one.Arrival.Rate = split(o.rates...)
+		}
+		switch {
+		case o.process == workload.Gamma:
+			one.Arrival.Burstiness = o.burstiness
+		case flags.Changed("burstiness"):
+			return failure.New(failure.Usage, "give --arrival gamma too", "read --burstiness: it is of gamma arrivals")
+		}
+		if (o.stages != "" || o.trace != "") && flags.Changed("duration") {
+			one.Duration = span(o.duration)
+		}
+	}
+	if o.trace != "" {
+		one.Arrival.TraceSpeed = o.traceSpeed
+		if !flags.Changed("arrival") {
+			one.Arrival.Process = ""
+		}
+		for _, name := range []string{"prompt-tokens", "output-tokens"} {
+			if flags.Changed(name) {
+				return failure.New(failure.Usage, "leave it out", "read --%s: the trace has the lengths", name)
+			}
+		}
+		if !flags.Changed("warmup") {
+			o.warmup = 0
+		}
+	}
+	if o.shared.Tokens != 0 {
+		one.SharedPrefix = &o.shared
+	}
+	if o.turns != 1 {
+		one.Sessions = &sessions{Turns: o.turns, NewTokens: o.newTokens, Think: span(o.think), ThinkExponential: o.think > 0}
+	}
+	o.loads = []load{one}
+	return nil
 }
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)

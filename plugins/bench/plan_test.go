@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/plugins/jobrun"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 	"github.com/kubectl-inference/kubectl-inference/test/golden"
@@ -43,8 +44,15 @@ func run(t *testing.T, environ []string, args ...string) result {
 func TestDryRun(t *testing.T) {
 	url := []string{"--url", "http://gateway.example:8000", "--dry-run", "--name", "nightly"}
 	for name, args := range map[string][]string{
-		"plan-url.txt":  append(url, "--concurrency", "1,5", "--prompt-tokens", "1024,64"),
-		"plan-url.yaml": append(url, "-o", "yaml", "--concurrency", "4", "--slo", "p99_e2e=30s", "--slo", "p95_ttft=2", "--api", "chat", "--model", "m", "--prometheus", "http://prometheus:9090", "--scrape-interval", "5s", "--api-key-secret", "keys", "--insecure-skip-target-tls-verify"),
+		"plan-open.txt": {"plan", "--url", "http://gateway.example:8000", "--name", "open", "--rate", "0.5,2", "--arrival", "gamma", "--burstiness", "0.5", "--prompt-tokens", "lognormal:1024:512", "--output-tokens", "64,uniform:16:128"},
+		"plan-stages.yaml": {"plan", "--url", "https://gateway.example", "--name", "stages", "--stages", "1:60s,1-8:2m", "--max-in-flight", "64", "--http", "2", "--header", "x-tenant: research", "--ca-from", "configmap/root-ca",
+			"--shared-prefix-tokens", "512", "--shared-prefix-groups", "3", "-o", "yaml"},
+		"plan-sessions.yaml": {"plan", "--url", "http://gateway.example:8000", "--name", "sessions", "--concurrency", "20", "--turns", "4", "--think", "5s", "--requests", "100", "-o", "yaml"},
+		"plan-trace.yaml":    {"plan", "--url", "http://gateway.example:8000", "--name", "trace", "--trace", "testdata/trace.csv", "--trace-speed", "2", "-o", "yaml"},
+		"plan-file.txt":      {"plan", "--url", "http://other.example", "-f", "testdata/bench.yaml"},
+		"plan-file.yaml":     {"plan", "-f", "testdata/bench.yaml", "-o", "yaml", "--seed", "9"},
+		"plan-url.txt":       append(url, "--concurrency", "1,5", "--prompt-tokens", "1024,64"),
+		"plan-url.yaml":      append(url, "-o", "yaml", "--concurrency", "4", "--slo", "p99_e2e=30s", "--slo", "p95_ttft=2", "--api", "chat", "--model", "m", "--prometheus", "http://prometheus:9090", "--scrape-interval", "5s", "--api-key-secret", "keys", "--insecure-skip-target-tls-verify"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, nil, args...)
@@ -80,8 +88,30 @@ func TestRefuses(t *testing.T) {
 		"a bad objective":     {append(url, "--slo", "p99_e2e"), "error: read --slo: \"p99_e2e\" is not an objective\nhint: write PERCENTILE_LATENCY=LIMIT, such as p99_e2e=30s; the latencies are e2e, ttft, tpot, max_stall\n"},
 		"no URL":              {[]string{"--url", "localhost:8000", "--dry-run"}, ""},
 		"a case twice":        {append(url, "--concurrency", "1,1"), "error: read bench plan: case \"1024-128-c1\" is there twice\n"},
-		"no load":             {append(url, "--concurrency", "0"), "error: read bench plan: case \"1024-128-c0\": prompt_tokens, output_tokens and concurrency must be 1 or more\n"},
+		"no load":             {append(url, "--concurrency", "0"), "error: read bench plan: case \"1024-128-c0\": concurrency must be 1 or more\nhint: give the number of requests in flight, such as --concurrency 1,5,10; or a rate, for an open loop\n"},
 		"an unknown protocol": {append(url, "--api", "grpc"), "error: read bench plan: target.api \"grpc\" is neither completions nor chat\n"},
+		"a load in words":     {append(url, "--concurrency", "x"), "error: read --concurrency: \"x\" is not a whole number\nhint: give whole numbers joined by commas, such as 1,5,10\n"},
+		"a huge load":         {append(url, "--concurrency", "1000000"), "error: read bench plan: case \"1024-128-c1000000\": concurrency 1000000 is more than 20000\nhint: one process has a connection for each request in flight; start several runs instead\n"},
+		"another scheme":      {[]string{"--url", "ftp://a", "--dry-run"}, "error: read bench plan: target.url: \"ftp://a\" is not an http or https URL\nhint: write the API's base as http://HOST:PORT or https://HOST\n"},
+		"no time":             {append(url, "--duration", "0s"), "error: read bench plan: duration_seconds must be above 0\nhint: a window of 60s or more gives percentiles worth having\n"},
+		"a type alone":        {[]string{"isvc/", "--dry-run"}, "error: bench: \"isvc/\" names no target\nhint: give TYPE/NAME, such as isvc/NAME or svc/NAME\n"},
+		"both loops":          {append(url, "--concurrency", "1", "--rate", "2"), "error: read load: concurrency and a rate exclude one another\nhint: a closed loop keeps requests in flight, an open one has a rate: measure them as two cases\n"},
+		"a rate in words":     {append(url, "--rate", "fast"), "error: read --rate: \"fast\" is not a number\nhint: give requests a second, such as 0.5,1,2\n"},
+		"too slow a rate":     {append(url, "--rate", "0.005"), "error: read bench plan: case \"1024-128-poisson-r0.005\": only 0.6 requests are due in its 120 s\nhint: raise the rate or lengthen the duration\n"},
+		"arrival alone":       {append(url, "--arrival", "constant"), "error: read --arrival: it is of an open loop\nhint: give --rate, --stages or --trace too\n"},
+		"no trace there":      {append(url, "--trace", "testdata/none.csv"), "error: read trace: testdata/none.csv: no such file or directory\n"},
+		"a bad length":        {append(url, "--prompt-tokens", "normal:5"), ""},
+		"a secret header":     {append(url, "--header", "Authorization: Bearer x"), "error: read header Authorization: it looks like a credential\nhint: plans are stored and shown: put an API key into a Secret and name it with --api-key-secret; with --local, set OPENAI_API_KEY\n"},
+		"a header of no name": {append(url, "--header", "sk-abcdef"), "error: read --header: there is no colon after a name\nhint: write it as \"NAME: VALUE\", such as --header \"x-tenant: research\"\n"},
+		"HTTP/2 in the clear": {append(url, "--http", "2"), "error: read bench plan: target.http 2 needs an https URL\nhint: for an http URL it is h2c\n"},
+		"HTTP/3":              {append(url, "--http", "3"), "error: read bench plan: target.http \"3\" is none of 1.1, 2, h2c\n"},
+		"no certificate":      {append(url, "--ca-file", "plan_test.go"), "error: read CA certificates: there is none\nhint: give a file of certificates that begin with -----BEGIN CERTIFICATE-----\n"},
+		"a CA of nothing":     {append(url, "--ca-from", "pod/a"), "error: read --ca-from: \"pod/a\" names no ConfigMap and no Secret\nhint: write configmap/NAME or secret/NAME, with /KEY where the key is not ca.crt\n"},
+		"a Secret of nothing": {append(url, "--api-key-secret", "a/"), "error: read --api-key-secret: \"a/\" names no Secret\nhint: write NAME, or NAME/KEY where the key is not OPENAI_API_KEY\n"},
+		"file and load":       {append(url, "-f", "testdata/bench.yaml", "--rate", "1"), "error: read --rate: the cases come from the file testdata/bench.yaml\nhint: write it into the file, or leave the file out\n"},
+		"an unknown field":    {append(url, "-f", "testdata/unknown.yaml"), "error: read bench file testdata/unknown.yaml: error unmarshaling JSON: while decoding JSON: json: unknown field \"concurency\"\nhint: `kubectl inference bench --help` shows an example of the file\n"},
+		"no file":             {append(url, "-f", "testdata/none.yaml"), "error: read bench file: testdata/none.yaml: no such file or directory\nhint: `kubectl inference bench --help` shows an example of the file\n"},
+		"plan, to start":      {[]string{"plan", "--url", "http://a", "--dry-run=false"}, ""},
 		"no image":            {[]string{"--url", "http://a"}, "error: start job: this build of the plugin has no default image\nhint: give --image, or set KUBECTL_INFERENCE_IMAGE; with --local no image is needed\n"},
 		"get of nothing":      {[]string{"get"}, "error: bench get: give the name of one run\nhint: `kubectl inference bench list` lists the runs\n"},
 	} {
@@ -143,19 +173,6 @@ func TestRunName(t *testing.T) {
 				t.Error(problems)
 			}
 		})
-	}
-}
-
-func TestCases(t *testing.T) {
-	var names []string
-	for _, c := range cases([]int{1024, 64}, []int{128}, []int{1, 5}) {
-		names = append(names, c.Name)
-	}
-	if diff := cmp.Diff([]string{"1024-128-c1", "1024-128-c5", "64-128-c1", "64-128-c5"}, names); diff != "" {
-		t.Error(diff)
-	}
-	if none := cases(nil, nil, nil); none == nil || len(none) != 0 {
-		t.Errorf("no case is %#v", none)
 	}
 }
 
@@ -232,5 +249,27 @@ func TestSeconds(t *testing.T) {
 	}
 	if seconds(nil) != unknown {
 		t.Error("an unknown latency is a number")
+	}
+}
+
+// What the pod gets from the cluster: a key and certificates by name.
+func TestEnvironment(t *testing.T) {
+	for name, test := range map[string]struct {
+		options options
+		want    jobrun.Spec
+	}{
+		"nothing":              {options{}, jobrun.Spec{}},
+		"a Secret":             {options{apiSecret: "keys"}, jobrun.Spec{SecretEnv: []jobrun.SecretEnv{{Name: keyAPI, Secret: "keys", Key: keyAPI}}}},
+		"a Secret and its key": {options{apiSecret: "keys/llm"}, jobrun.Spec{SecretEnv: []jobrun.SecretEnv{{Name: keyAPI, Secret: "keys", Key: "llm"}}}},
+		"a CA in a ConfigMap":  {options{caFrom: "configmap/root-ca"}, jobrun.Spec{ConfigEnv: []jobrun.ConfigEnv{{Name: envCA, ConfigMap: "root-ca", Key: keyCA}}}},
+		"a CA in a Secret":     {options{caFrom: "secret/tls/bundle.pem"}, jobrun.Spec{SecretEnv: []jobrun.SecretEnv{{Name: envCA, Secret: "tls", Key: "bundle.pem"}}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var spec jobrun.Spec
+			test.options.environment(&spec)
+			if diff := cmp.Diff(test.want, spec); diff != "" {
+				t.Error(diff)
+			}
+		})
 	}
 }

@@ -32,7 +32,7 @@ func render(w io.Writer, report record.BenchReport, next string) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "run %s: %s at %s\n\n", term.Bold(output.Cell(report.Run)), output.Cell(report.Target.Model), output.Cell(report.Plan.Target.URL))
 	table := output.Table{
-		Header: []string{"SHAPE", "CONC", "REQ/S", "TOK/S", "TTFT P50", "TTFT P99", "E2E P50", "E2E P99", "WAIT", "KV", "ERRORS", ""},
+		Header: []string{"SHAPE", "LOAD", "REQ/S", "TOK/S", "TTFT P50", "TTFT P99", "E2E P50", "E2E P99", "WAIT", "KV", "ERRORS", ""},
 		Right:  []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10},
 	}
 	for _, c := range report.Cases {
@@ -45,7 +45,7 @@ func render(w io.Writer, report record.BenchReport, next string) error {
 			errors = term.Bad(errors)
 		}
 		table.Rows = append(table.Rows, []string{
-			c.Case.Shape(), fmt.Sprint(c.Case.Concurrency),
+			c.Case.Shape(), describe(c.Case),
 			fmt.Sprintf("%.2f", c.RequestsPerSecond), fmt.Sprintf("%.0f", c.OutputTokensPerSecond),
 			seconds(c.Latency.TTFT.P50), seconds(c.Latency.TTFT.P99), seconds(c.Latency.E2E.P50), seconds(c.Latency.E2E.P99),
 			number(mean(c.Server[record.SignalWaiting]), "%.2f"), number(mean(c.Server[record.SignalKVCacheUsage]), "%.2f"),
@@ -72,9 +72,9 @@ func renderPlan(w io.Writer, plan record.BenchPlan) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "run %s: %s, %s, about %s (dry run)\n\n", plan.Run, plan.Target.URL, plan.Target.API,
 		time.Duration(plan.TotalSeconds()*float64(time.Second)).Round(time.Second))
-	table := output.Table{Header: []string{"CASE", "PROMPT", "OUTPUT", "CONCURRENCY"}, Right: []int{1, 2, 3}}
+	table := output.Table{Header: []string{"CASE", "SHAPE", "LOAD", "SECONDS"}, Right: []int{1, 2, 3}}
 	for _, c := range plan.Cases {
-		table.Rows = append(table.Rows, []string{c.Name, fmt.Sprint(c.PromptTokens), fmt.Sprint(c.OutputTokens), fmt.Sprint(c.Concurrency)})
+		table.Rows = append(table.Rows, []string{c.Name, c.Shape(), describe(c), fmt.Sprintf("%.4g", plan.WarmupSeconds+plan.Seconds(c))})
 	}
 	if err := table.Write(&text, ""); err != nil {
 		return err

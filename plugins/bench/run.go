@@ -31,6 +31,14 @@ func (o *options) run(ctx context.Context) error {
 	if o.dryRun {
 		return o.out.Print(o.streams.Out, plan, func(w io.Writer) error { return renderPlan(w, plan) })
 	}
+	if plan.Target.Insecure {
+		o.streams.Warn("the certificate of %s is not verified: anybody on the way can read and change what is sent, the API key too", plan.Target.URL)
+	}
+	if !o.local {
+		if err := checkSize(plan); err != nil {
+			return err
+		}
+	}
 	o.streams.Say("%d cases, about %s", len(plan.Cases), time.Duration(plan.TotalSeconds()*float64(time.Second)).Round(time.Second))
 	if o.local {
 		return o.runLocal(ctx, plan)
@@ -40,9 +48,7 @@ func (o *options) run(ctx context.Context) error {
 		return err
 	}
 	spec := jobrun.Spec{Command: "bench", Run: plan.Run, Namespace: namespace, Plan: plan, CallsAPI: true}
-	if o.apiSecret != "" {
-		spec.SecretEnv = []jobrun.SecretEnv{{Name: keyAPI, Secret: o.apiSecret, Key: keyAPI}}
-	}
+	o.environment(&spec)
 	o.job.Apply(&spec)
 	event, err := o.job.Run(ctx, o.factory, o.streams, spec, false)
 	// A run whose objective was missed has a report all the same.
@@ -73,9 +79,18 @@ func (o *options) runLocal(ctx context.Context, plan record.BenchPlan) error {
 		}
 		records, closed = file, file.Close
 	}
+	running := ctx
+	if o.job.Timeout > 0 {
+		var cancel context.CancelFunc
+		running, cancel = context.WithTimeout(ctx, o.job.Timeout)
+		defer cancel()
+	}
 	view := jobrun.NewView(o.streams)
-	result, err := runner.LocalBench(ctx, o.streams.Env, o.version, data, records, view.Event)
+	result, err := runner.LocalBench(running, o.streams.Env, o.version, data, records, view.Event)
 	view.Close()
+	if ctx.Err() == nil && errors.Is(running.Err(), context.DeadlineExceeded) {
+		err = failure.New(failure.Timeout, "the cases that were over, and what there was of the last one, are in the report", "bench %s: stopped after --timeout %v", plan.Run, o.job.Timeout)
+	}
 	if closeErr := closed(); closeErr != nil {
 		err = errors.Join(err, failure.New(failure.Failed, "", "write --records: %w", closeErr))
 	}

@@ -53,6 +53,13 @@ const (
 	APIChat        = "chat"
 )
 
+// The versions of HTTP of a BenchTarget.
+const (
+	HTTP1      = "1.1"
+	HTTP2      = "2"
+	HTTP2Clear = "h2c"
+)
+
 // BenchTarget is the server under load.
 type BenchTarget struct {
 	// URL is the base of the API, with or without its /v1: requests go to
@@ -65,23 +72,19 @@ type BenchTarget struct {
 	Model string `json:"model"`
 	// Insecure accepts any TLS certificate.
 	Insecure bool `json:"insecure"`
+	// HTTP is the protocol: HTTP1, HTTP2 (over TLS) or HTTP2Clear (over plain
+	// TCP, without an upgrade); empty is HTTP1.
+	HTTP string `json:"http,omitempty"`
+	// CA holds the certificates (PEM) of the authorities to trust besides those
+	// of the system; CAEnv names an environment variable that holds more.
+	CA    string `json:"ca,omitempty"`
+	CAEnv string `json:"ca_env,omitempty"`
+	// Headers are sent with every request. Credentials have no place in them.
+	Headers map[string]string `json:"headers,omitempty"`
 	// APIKeyEnv names the environment variable that holds the API key. The key
 	// itself is never part of a document.
 	APIKeyEnv string `json:"api_key_env"`
 }
-
-// BenchCase is one operating point: a token shape at one load.
-type BenchCase struct {
-	Name string `json:"name"`
-	// PromptTokens and OutputTokens are the exact lengths of each request.
-	PromptTokens int `json:"prompt_tokens"`
-	OutputTokens int `json:"output_tokens"`
-	// Concurrency is the number of requests in flight (closed loop).
-	Concurrency int `json:"concurrency"`
-}
-
-// Shape names the token shape of a case, as in "1024/128".
-func (c BenchCase) Shape() string { return fmt.Sprintf("%d/%d", c.PromptTokens, c.OutputTokens) }
 
 // The latencies that an objective can limit.
 const (
@@ -118,35 +121,32 @@ type BenchPrometheus struct {
 	TokenEnv string `json:"token_env"`
 }
 
-// Beyond these a typing error is likelier than a measurement: a request in
-// flight is a connection, and no model reads so many tokens.
-const (
-	maxConcurrency = 10_000
-	maxTokens      = 10_000_000
-)
-
 // Validate refuses a plan that cannot be carried out, before anything starts.
 func (p BenchPlan) Validate() error {
-	refuse := func(format string, args ...any) error {
-		return failure.New(failure.Usage, "", "read bench plan: "+format, args...)
+	refuseWith := func(hint, format string, args ...any) error {
+		return failure.New(failure.Usage, hint, "read bench plan: "+format, args...)
 	}
+	refuse := func(format string, args ...any) error { return refuseWith("", format, args...) }
 	if err := CheckURL(p.Target.URL); err != nil {
-		return refuse("target.url: %w", err)
+		return refuseWith("write the API's base as http://HOST:PORT or https://HOST", "target.url: %w", err)
 	}
 	if p.Target.API != APICompletions && p.Target.API != APIChat {
 		return refuse("target.api %q is neither %s nor %s", p.Target.API, APICompletions, APIChat)
 	}
+	if err := p.Target.validate(); err != nil {
+		return err
+	}
 	switch {
-	case p.DurationSeconds <= 0:
-		return refuse("duration_seconds must be above 0")
-	case p.RequestTimeoutSeconds <= 0:
-		return refuse("request_timeout_seconds must be above 0")
+	case !(p.DurationSeconds > 0):
+		return refuseWith("a window of 60s or more gives percentiles worth having", "duration_seconds must be above 0")
+	case !(p.RequestTimeoutSeconds > 0):
+		return refuseWith("give the longest time that an answer may take, such as 6m", "request_timeout_seconds must be above 0")
 	case p.WarmupSeconds < 0, p.IdleTimeoutSeconds < 0, p.Temperature < 0:
 		return refuse("a time or the temperature is below 0")
 	case p.MaxErrorRate < 0 || p.MaxErrorRate > 1:
 		return refuse("max_error_rate %v is not between 0 and 1", p.MaxErrorRate)
 	case len(p.Cases) == 0:
-		return refuse("it has no case")
+		return refuseWith("give a concurrency or a rate, and lengths of prompts and outputs", "it has no case")
 	}
 	names := make(map[string]bool, len(p.Cases))
 	for _, c := range p.Cases {
@@ -155,10 +155,9 @@ func (p BenchPlan) Validate() error {
 			return refuse("a case has no name")
 		case names[c.Name]:
 			return refuse("case %q is there twice", c.Name)
-		case c.PromptTokens < 1 || c.OutputTokens < 1 || c.Concurrency < 1:
-			return refuse("case %q: prompt_tokens, output_tokens and concurrency must be 1 or more", c.Name)
-		case c.Concurrency > maxConcurrency || c.PromptTokens > maxTokens || c.OutputTokens > maxTokens:
-			return refuse("case %q: at most %d requests in flight, and %d tokens", c.Name, maxConcurrency, maxTokens)
+		}
+		if err := c.validate(p); err != nil {
+			return err
 		}
 		names[c.Name] = true
 	}
@@ -190,11 +189,14 @@ func (p BenchPlan) Validate() error {
 // TotalSeconds is how long the plan takes at most while no request is stuck:
 // warm-up, duration and the wait for the last scrape, for each case.
 func (p BenchPlan) TotalSeconds() float64 {
-	each := p.WarmupSeconds + p.DurationSeconds
-	if p.Prometheus != nil {
-		each += p.Prometheus.ScrapeLagSeconds
+	sum := 0.0
+	for _, c := range p.Cases {
+		sum += p.WarmupSeconds + p.Seconds(c)
+		if p.Prometheus != nil {
+			sum += p.Prometheus.ScrapeLagSeconds
+		}
 	}
-	return each * float64(len(p.Cases))
+	return sum
 }
 
 // CheckURL accepts the URL of a server. Credentials have no place in it: plans

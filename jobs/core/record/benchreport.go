@@ -34,6 +34,39 @@ type TargetFacts struct {
 	Server string `json:"server"`
 	// ProbeSeconds is the time of the one request that was sent first.
 	ProbeSeconds *float64 `json:"probe_seconds"`
+	// Protocol is the version of HTTP that the server answered with. Phases are
+	// the parts of the first exchange: how far away the server is.
+	Protocol string      `json:"protocol,omitempty"`
+	Phases   *PathPhases `json:"phases,omitempty"`
+	// PromptsBy says what made the prompts' lengths exact: "token_ids", or for
+	// text "tokenize" (the server's /tokenize); "usage" is text of words whose
+	// number was corrected by one reply's usage, and may be off.
+	PromptsBy string `json:"prompts_by,omitempty"`
+}
+
+// PathPhases are the parts of one exchange over a new connection in seconds;
+// null where there was no such part.
+type PathPhases struct {
+	DNS     *float64 `json:"dns_seconds"`
+	Connect *float64 `json:"connect_seconds"`
+	TLS     *float64 `json:"tls_seconds"`
+	// Wait is from the request's last byte to the response's first.
+	Wait *float64 `json:"wait_seconds"`
+}
+
+// OfferedLoad says what an open loop asked for and what became of it.
+type OfferedLoad struct {
+	// Due are the requests due in the window, RequestsPerSecond their rate. Sent
+	// are those of them that were sent; the rest were still held back when the
+	// window ended.
+	Due               int     `json:"due"`
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	Sent              int     `json:"sent"`
+	// HeldBack are those that were sent late because MaxInFlight were in flight.
+	HeldBack    int `json:"held_back"`
+	MaxInFlight int `json:"max_in_flight"`
+	// PeakInFlight is the largest number in flight in the whole case.
+	PeakInFlight int `json:"peak_in_flight"`
 }
 
 // CaseReport is one operating point as measured.
@@ -45,6 +78,8 @@ type CaseReport struct {
 	// senders stop. Ramp and drain are outside.
 	Window CaseWindow `json:"window"`
 	Counts CaseCounts `json:"counts"`
+	// Offered is of an open loop; nil for a closed one.
+	Offered *OfferedLoad `json:"offered,omitempty"`
 	// RequestsPerSecond is Counts.Completed / W. The interval is Student's t at
 	// 95 % over the rates of equal parts of W, and at least a request more and
 	// less; nil where W holds too few.
@@ -188,7 +223,8 @@ type LittlesLaw struct {
 
 // ClientHealth says whether the client itself could have been the limit.
 type ClientHealth struct {
-	// ScheduleSlipP99Seconds is the time from a request being due to its send.
+	// ScheduleSlipP99Seconds is the time from a request being due to its send,
+	// without those that were held back by the limit of requests in flight.
 	ScheduleSlipP99Seconds *float64 `json:"schedule_slip_p99_seconds"`
 	// TickLagP50Seconds and the next two are how late a 10 ms ticker ran.
 	TickLagP50Seconds *float64 `json:"tick_lag_p50_seconds"`

@@ -67,10 +67,15 @@ type RequestRecord struct {
 	Case  string `json:"case" about:"name of the case"`
 	ID    uint64 `json:"id" about:"number of the request in the run; it decides the prompt"`
 	Phase string `json:"phase" about:"warmup or measured: which set the prompt is from"`
+	Turn  int    `json:"turn" about:"place of the request in its session, from 0"`
 
-	Due        float64  `json:"due_seconds" about:"when the request was due: in closed loop, when its slot became free"`
+	Due        float64  `json:"due_seconds" about:"when the request was due: in closed loop, when its slot became free; in a session, the think time after the answer before"`
 	Sent       float64  `json:"sent_seconds" about:"just before the request was written"`
+	Resolved   *float64 `json:"resolved_seconds" about:"when its server's name was resolved; null on a connection that was there"`
+	Dialed     *float64 `json:"dialed_seconds" about:"when TCP was connected; null on a connection that was there"`
+	Secured    *float64 `json:"secured_seconds" about:"when the TLS handshake was over; null without one"`
 	Connected  *float64 `json:"connected_seconds" about:"when it had a connection"`
+	HeldBack   bool     `json:"held_back" about:"open loop: it was sent late, as the limit of requests in flight was reached"`
 	Wrote      *float64 `json:"wrote_seconds" about:"when the request was written"`
 	Header     *float64 `json:"header_seconds" about:"when the first byte of the response came"`
 	FirstToken *float64 `json:"first_token_seconds" about:"first token-bearing chunk"`

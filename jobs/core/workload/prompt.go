@@ -67,29 +67,42 @@ func scramble(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// words are short, common words: with a space before, each is one token in the
-// usual English vocabularies.
-const words = "the of and to in a is that for it as was with be by on not he his but at are this have from or had an they which " +
-	"one you were her all she there would their we him been has when who will more no if out so said what up its about into than them can only other new some could"
+// Words are words of which each, with a space before it, is one token of the
+// server's vocabulary. There are at least 16 of them.
+type Words []string
 
-// TextPrompt returns a prompt of n words, for an API that takes no token ids.
-// Its length in tokens is about n, plus what a chat template adds; the server's
-// usage tells. The first eleven words are a code of the id.
-func TextPrompt(seed uint64, id ID, n int) string {
-	list := strings.Fields(words)[:64]
+// CommonWords are short words of everyday English: one token each in the usual
+// vocabularies. Which of them are so in a server's own, /tokenize tells.
+func CommonWords() Words {
+	return strings.Fields("the and for you was his but are had one her all she who out can new its him has now two not any may our use day way man " +
+		"get did how too old see own say let put end why off far big few got men yet law run set car war top red air act age cut " +
+		"of to in is that it as with be by on he at this have from or an they which were there would their we been when will more no if so said what up about into than them only other some could")
+}
+
+// Text returns n words, each with a space before it, for an API that takes no
+// token ids. It begins with an injective code of the id.
+func (w Words) Text(seed uint64, id ID, n int) string {
+	size := uint64(len(w))
 	code := scramble(uint64(id) ^ scramble(seed))
 	random := rand.New(rand.NewPCG(seed, uint64(id)))
 	var text strings.Builder
 	for i := range n {
-		word := list[random.IntN(len(list))]
-		if i < 11 { // 64^11 > 2^64
-			word = list[code%64]
-			code /= 64
+		word := w[random.Uint64N(size)]
+		if i < digits(size) {
+			word = w[code%size]
+			code /= size
 		}
-		if i > 0 {
-			text.WriteByte(' ')
-		}
+		text.WriteByte(' ')
 		text.WriteString(word)
 	}
 	return text.String()
+}
+
+// digits is the number of digits to the base that hold every code.
+func digits(base uint64) int {
+	n := 0
+	for rest := ^uint64(0); rest > 0; rest /= base {
+		n++
+	}
+	return n
 }

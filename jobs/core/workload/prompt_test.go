@@ -31,7 +31,7 @@ func TestTokenPromptIsDeterministic(t *testing.T) {
 	if slices.Equal(workload.TokenPrompt(5, id, 16), workload.TokenPrompt(6, id, 16)) {
 		t.Error("another seed gives the same first block")
 	}
-	if first, second := workload.TextPrompt(5, id, 100), workload.TextPrompt(5, id, 100); first != second {
+	if first, second := workload.CommonWords().Text(5, id, 100), workload.CommonWords().Text(5, id, 100); first != second {
 		t.Error("two texts of one id differ")
 	}
 }
@@ -46,7 +46,7 @@ func TestPromptsShareNoFirstBlock(t *testing.T) {
 			for place := range uint64(2000) {
 				id := workload.NewID(caseIndex, set, place)
 				tokens[fmt.Sprint(workload.TokenPrompt(1, id, 5))] = true
-				texts[workload.TextPrompt(1, id, 11)] = true
+				texts[workload.CommonWords().Text(1, id, 11)] = true
 				n++
 			}
 		}
@@ -87,8 +87,8 @@ func TestNewIDIsUnique(t *testing.T) {
 	}
 }
 
-func TestTextPrompt(t *testing.T) {
-	if got := len(strings.Fields(workload.TextPrompt(1, 1, 300))); got != 300 {
+func TestText(t *testing.T) {
+	if got := len(strings.Fields(workload.CommonWords().Text(1, 1, 300))); got != 300 {
 		t.Errorf("%d words", got)
 	}
 }
