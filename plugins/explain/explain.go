@@ -49,6 +49,7 @@ func explain(in inputs) record.ScalingExplanation {
 			// KEDA stamps its HPAs with its own version.
 			document.KEDAVersion = cmp.Or(document.KEDAVersion, kedaVersion(link.HPA.Labels))
 		}
+		document.KEDAVersion = cmp.Or(document.KEDAVersion, link.KEDAVersion)
 		document.Chains = append(document.Chains, explainChain(link, version, in.at, len(in.chains) > 1))
 	}
 	lintSiblings(in.chains, document.Chains)

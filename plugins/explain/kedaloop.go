@@ -50,11 +50,14 @@ func kedaLoopOf(link chain.Chain, at moment) *record.KEDALoop {
 	return out
 }
 
-// kedaVersionOf reads the version that KEDA stamps on its HPAs; where nothing
-// tells it, the newest is taken.
+// kedaVersionOf reads the version that KEDA stamps on its HPAs, else that of the
+// operator; where nothing tells it, the newest is taken.
 func kedaVersionOf(link chain.Chain) (version keda.Version, known bool) {
 	if link.HPA != nil {
 		version, known = keda.ParseVersion(kedaVersion(link.HPA.Labels))
+	}
+	if !known {
+		version, known = keda.ParseVersion(link.KEDAVersion)
 	}
 	if !known {
 		return keda.Newest(), false

@@ -77,7 +77,11 @@ func (f *findings) zeroAndIdle(so keda.ScaledObject) {
 	idle := so.Spec.IdleReplicaCount
 	switch {
 	case idle != nil && *idle >= so.Min():
-		f.add(idIdleFlaps, record.SeverityError, "", "idleReplicaCount: 0",
+		fix := "idleReplicaCount: 0"
+		if so.Min() == 0 {
+			fix = "remove idleReplicaCount, or minReplicaCount: 1 or more"
+		}
+		f.add(idIdleFlaps, record.SeverityError, "", fix,
 			"idleReplicaCount %d is not below minReplicaCount %d: KEDA refuses it", *idle, so.Min())
 	case idle != nil && *idle >= 1:
 		f.add(idIdleFlaps, record.SeverityError, "", "idleReplicaCount: 0, or minReplicaCount: "+strconv.Itoa(int(*idle))+" without an idle count",

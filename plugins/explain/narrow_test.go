@@ -49,3 +49,36 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// TestVeryNarrow: on a telephone's terminal too no line is wider than the
+// screen, nothing is lost, and a table that does not fit is no table.
+func TestVeryNarrow(t *testing.T) {
+	for _, width := range []int{80, 60, 40, 24} {
+		for _, name := range []string{"window-up", "cooldown", "all-broken", "composite"} {
+			explanation := document(t, "-f", "testdata/lab/"+name+".yaml", "--set", "replicas=3", "--set", "max=4")
+			var text, whole strings.Builder
+			if err := render(term.New(nil, &text, io.Discard, nil).Out, explanation, width); err != nil {
+				t.Fatal(err)
+			}
+			if err := render(term.New(nil, &whole, io.Discard, nil).Out, explanation, 0); err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(text.String()) {
+				if lipgloss.Width(strings.TrimSuffix(line, "\n")) > width {
+					t.Errorf("%s at %d: too wide: %q", name, width, line)
+				}
+			}
+			together := strings.Join(strings.Fields(text.String()), "")
+			for _, word := range strings.Fields(whole.String()) {
+				if word != "WHY" && !strings.Contains(strings.ToLower(together), strings.ToLower(word)) {
+					t.Errorf("%s at %d: lost %q", name, width, word)
+				}
+			}
+		}
+	}
+	var text strings.Builder
+	if err := render(term.New(nil, &text, io.Discard, nil).Out, document(t, "-f", "testdata/lab/window-up.yaml", "--set", "max=4"), 40); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "window-up-40.golden", text.String())
+}

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -58,6 +59,9 @@ func writeRecording(dir string, in inputs, raw []unstructured.Unstructured) erro
 	document := record.ScalingRecording{
 		TypeMeta: record.Meta(record.KindScalingRecording), ReadAt: in.at.time.UTC(), Namespace: in.namespace, Target: in.target,
 		KubernetesVersion: in.kubernetes, Unread: append([]record.UnreadInput{}, in.unread...),
+	}
+	for _, link := range in.chains {
+		document.KEDAVersion = cmp.Or(document.KEDAVersion, link.KEDAVersion)
 	}
 	about, err := record.Encode(document)
 	if err != nil {
@@ -216,6 +220,11 @@ func (in *inputs) recorded(recording *record.ScalingRecording) {
 	}
 	if in.target == "" {
 		in.target = recording.Target
+	}
+	for i := range in.chains {
+		if in.chains[i].ScaledObject != nil {
+			in.chains[i].KEDAVersion = cmp.Or(in.chains[i].KEDAVersion, recording.KEDAVersion)
+		}
 	}
 	in.unread = append(in.unread, recording.Unread...)
 }

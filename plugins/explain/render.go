@@ -14,6 +14,10 @@ import (
 // render writes the explanation for people. Every line is derived from the
 // document. width is that of the terminal, 0 for lines of any length.
 func render(w io.Writer, e record.ScalingExplanation, width int) error {
+	e, err := cleaned(e)
+	if err != nil {
+		return err
+	}
 	var text strings.Builder
 	for i, chain := range e.Chains {
 		if i > 0 {
@@ -29,7 +33,7 @@ func render(w io.Writer, e record.ScalingExplanation, width int) error {
 			fmt.Fprintf(&text, "  %s\n", failure.Clean(unread.Message))
 		}
 	}
-	_, err := io.WriteString(w, wrap(text.String(), width))
+	_, err = io.WriteString(w, wrap(text.String(), width))
 	return err
 }
 

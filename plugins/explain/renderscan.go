@@ -14,6 +14,10 @@ import (
 // renderScan writes one line a workload. width is that of the terminal, 0 for
 // lines of any length.
 func renderScan(w io.Writer, s record.ScalingScan, width int) error {
+	s, err := cleaned(s)
+	if err != nil {
+		return err
+	}
 	table := output.Table{Header: []string{"", "TARGET", "REPLICAS", "DECISION"}}
 	if s.Namespace == "" {
 		table.Header = []string{"", "NAMESPACE", "TARGET", "REPLICAS", "DECISION"}

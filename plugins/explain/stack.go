@@ -44,7 +44,8 @@ func widthOf(table output.Table) int {
 func writeStacked(w io.Writer, table output.Table, indent string, width int) error {
 	var text strings.Builder
 	for _, row := range table.Rows {
-		text.WriteString(indent + strings.TrimSpace(row[0]) + "\n")
+		text.WriteString(indent + strings.TrimRight(row[0], " ") + "\n")
+		deeper := indent + strings.Repeat(" ", len(row[0])-len(strings.TrimLeft(row[0], " ")))
 		for i, cell := range row[1:] {
 			if strings.TrimSpace(cell) == "" {
 				continue
@@ -52,7 +53,7 @@ func writeStacked(w io.Writer, table output.Table, indent string, width int) err
 			if i+1 < len(table.Header) && table.Header[i+1] != "" {
 				cell = strings.ToLower(table.Header[i+1]) + ": " + cell
 			}
-			text.WriteString(indent + "  " + cell + "\n")
+			text.WriteString(deeper + "  " + cell + "\n")
 		}
 	}
 	_, err := io.WriteString(w, wrap(text.String(), width))

@@ -63,6 +63,7 @@ func (f *Factory) FetchChains(ctx context.Context, namespace string, target Targ
 		}
 		fetched.Chains = append(fetched.Chains, complete)
 	}
+	reader.askOperator(ctx, fetched.Chains)
 	if version, err := f.ServerVersion(); err == nil {
 		fetched.KubernetesVersion = version
 	} else {

@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -22,6 +23,7 @@ import (
 // that no chain is made of are kept as owners only.
 func AddToChains(objects *chain.Objects, object *unstructured.Unstructured) error {
 	group := object.GroupVersionKind().Group
+	objects.KEDAVersion = cmp.Or(objects.KEDAVersion, kedaVersionIn(object))
 	switch kind := object.GetKind(); {
 	case kind == "HorizontalPodAutoscaler" && group == "autoscaling":
 		var hpa autoscalingv2.HorizontalPodAutoscaler

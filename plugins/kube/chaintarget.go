@@ -101,11 +101,17 @@ func refOf(target Target, namespace string, mapper func() (meta.RESTMapper, erro
 		resource = &schema.GroupVersionResource{Group: group.Group, Resource: group.Resource}
 	}
 	kind, err := m.KindFor(*resource)
+	if meta.IsNoMatchError(err) && noMatchHint(err) == "" {
+		return chain.Ref{}, failure.New(failure.NotFound, typesHint, "find %s: this cluster has no type %q", target, target.Type)
+	}
 	if err != nil {
 		return chain.Ref{}, Explain(err, "find %s", target)
 	}
 	return chain.Ref{APIVersion: kind.GroupVersion().String(), Kind: kind.Kind, Namespace: namespace, Name: target.Name}, nil
 }
+
+// typesHint names what a TARGET may be.
+const typesHint = "use isvc/NAME, llmisvc/NAME, so/NAME, hpa/NAME, deploy/NAME or another type with a scale; `kubectl api-resources` lists the types"
 
 // ChainsOf returns the chains of saved objects that target is a link of. A bare
 // name means the first kind, from the root down, that has such an object.

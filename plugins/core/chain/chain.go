@@ -30,6 +30,9 @@ type Chain struct {
 	Related []corev1.Event
 	// Rivals are other HPAs with the same target: they fight.
 	Rivals []Ref
+	// KEDAVersion is the version of the KEDA that is installed, "" where it is
+	// not known. The HPA's own label, if there is one, is nearer.
+	KEDAVersion string
 }
 
 // Links are the chain's objects from the root to the workload.
@@ -113,6 +116,9 @@ func (o Objects) complete(chain Chain) Chain {
 		}
 	}
 	chain.Owners = o.ownersOf(chain)
+	if chain.ScaledObject != nil {
+		chain.KEDAVersion = o.KEDAVersion
+	}
 	if chain.HPA != nil {
 		chain.Events = eventsOf(o.Events, RefOfHPA(chain.HPA))
 		for i := range o.HPAs {

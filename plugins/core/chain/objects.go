@@ -82,6 +82,9 @@ type Objects struct {
 	Events        []corev1.Event
 	// Leader is the HPA controller's Lease, nil where it was not read.
 	Leader *Leader
+	// KEDAVersion is the version of the KEDA that is installed, "" where no
+	// object tells it.
+	KEDAVersion string
 }
 
 // RefOfScaledObject names a ScaledObject.
