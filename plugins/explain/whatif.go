@@ -34,6 +34,7 @@ func addWhatIf(document *record.ScalingExplanation, in inputs) error {
 			today, observed := decide(link, version, in.at)
 			what, err = whatIf(link, today, observed, *out, in.settings, in.at)
 		case link.ScaledObject != nil && link.HPA == nil:
+			link.ScaledObject = new(link.ScaledObject.Resumed())
 			link.HPA = plannedHPA(link)
 			today := hpa.Decide(plannedInput(link, version, in.at, hpa.Exactly(sizeWith(plannedSize(link), in.settings))))
 			what, err = whatIf(link, today, hpa.Observed{}, *out, in.settings, in.at)

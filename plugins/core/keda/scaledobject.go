@@ -3,6 +3,7 @@ package keda
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -259,6 +260,14 @@ func (s ScaledObject) Pause() Pause {
 	}
 	pause.All = on(annotations, annotationPaused)
 	return pause
+}
+
+// Resumed is the object without the annotations of a full pause.
+func (s ScaledObject) Resumed() ScaledObject {
+	s.Metadata.Annotations = maps.Clone(s.Metadata.Annotations)
+	delete(s.Metadata.Annotations, annotationPaused)
+	delete(s.Metadata.Annotations, annotationPausedReplicas)
+	return s
 }
 
 // ForceActive says whether the object counts as active whatever its triggers.
