@@ -64,6 +64,11 @@ bench-client: ## compare bench's client with a bare reader, Python aiohttp, hey,
 	@go build -o bin/benchclient ./test/benchclient
 	@bin/benchclient run -list $(BENCH_STREAMS) -seconds $(BENCH_SECONDS) -python $(BENCH_PYTHON)
 
+CHAOS ?= 200
+.PHONY: chaos-sync
+chaos-sync: servers ## kill 200 syncs at random moments under random faults (CHAOS=, CHAOS_SEED=)
+	cd jobs/sync && LAB_VERSITYGW=$(LAB_DIR)/bin/versitygw CHAOS_RUNS=$(CHAOS) go test -count=1 -timeout 2h -v -run TestChaos .
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l cmd plugins jobs manifests test); if [ -n "$$unformatted" ]; then echo "gofmt would change:" $$unformatted; exit 1; fi

@@ -37,7 +37,7 @@ func runSync(ctx context.Context, process Process, data []byte, emit func(record
 	if err != nil {
 		return nil, err
 	}
-	deps.InJob = true
+	deps.InJob, deps.Hold = true, holder(process.Getenv)
 	if plan.Workers > 1 && !plan.DryRun {
 		if deps.Index, err = strconv.Atoi(process.Getenv(indexEnv)); err != nil || deps.Index < 0 || deps.Index >= plan.Workers {
 			return nil, failure.New(failure.Usage, "start it with `kubectl inference sync-model --workers`", "read %s: %q is not the number of a worker", indexEnv, process.Getenv(indexEnv))

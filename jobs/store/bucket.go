@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
@@ -30,6 +31,8 @@ type Config struct {
 	Transport http.RoundTripper
 	// Attempts is how often a request is tried; 0 is 8.
 	Attempts int
+	// OnRetry hears of each wait before a request is sent again.
+	OnRetry func(Retry)
 }
 
 // Bucket is one bucket, reached once. It may be used by many goroutines.
@@ -86,18 +89,22 @@ func (b *Bucket) connect(shared aws.Config) {
 		if b.config.Endpoint != "" {
 			o.BaseEndpoint = aws.String(b.config.Endpoint)
 		}
-		o.Retryer = retry.NewStandard(func(r *retry.StandardOptions) {
+		o.Retryer = announcer{say: b.retried, RetryerV2: retry.NewStandard(func(r *retry.StandardOptions) {
 			r.MaxAttempts = b.config.Attempts
+			// The SDK's quota is one for all requests: many parts that wait for
+			// the same busy server would use it up and fail before their time.
+			r.RateLimiter = ratelimit.None
 			// The SDK gives up on a request that raced with another writer's. S3
 			// documents that it is to be sent again; other stores have other
 			// codes for it and the same status.
 			r.Retryables = append(r.Retryables, retry.RetryableHTTPStatusCode{Codes: map[int]struct{}{http.StatusConflict: {}}})
-		})
+		})}
 		b.custom = o.BaseEndpoint != nil
 		if b.custom {
 			o.UsePathStyle = true
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+			o.APIOptions = append(o.APIOptions, unsignHopHeaders)
 		}
 		if o.Region == "" {
 			o.Region = "us-east-1"
@@ -124,6 +131,14 @@ func (b *Bucket) region(ctx context.Context) (string, error) {
 		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.config.Bucket, MaxKeys: aws.Int32(1)})
 	}
 	return "", b.fail("open", "", "s3:ListBucket", err)
+}
+
+// retried passes a retry on, with what the store said as an Error of ours.
+func (b *Bucket) retried(retry Retry) {
+	if b.config.OnRetry != nil {
+		retry.Err = b.fail("reach", "", "", retry.Err)
+		b.config.OnRetry(retry)
+	}
 }
 
 // Name is the bucket's name.

@@ -209,7 +209,7 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true}, can); diff != "" {
+	if diff := cmp.Diff(record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true, RefusesWrongPart: true, ListsPartSHA256: true}, can); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 	if keys := server.Keys(t, "models"); len(keys) != 0 {

@@ -81,13 +81,7 @@ func (u *Upload) Part(ctx context.Context, number int, body []byte) error {
 	if err != nil {
 		return u.bucket.fail(fmt.Sprintf("write part %d of", number), u.key, u.bucket.writeActions(), err)
 	}
-	part := types.CompletedPart{ETag: out.ETag, PartNumber: aws.Int32(int32(number)), ChecksumSHA256: out.ChecksumSHA256}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.parts = append(u.parts, part)
-	if raw, err := base64.StdEncoding.DecodeString(aws.ToString(out.ChecksumSHA256)); err == nil && len(raw) == sha256.Size {
-		u.sums[int32(number)] = raw
-	}
+	u.add(types.CompletedPart{ETag: out.ETag, PartNumber: aws.Int32(int32(number)), ChecksumSHA256: out.ChecksumSHA256})
 	return nil
 }
 
@@ -144,6 +138,9 @@ func (u *Upload) Abort(ctx context.Context) error {
 type OpenUpload struct {
 	Key, ID   string
 	Initiated time.Time
+	// Checksum is the algorithm that it was started with, such as SHA256; ""
+	// where the store does not say.
+	Checksum string
 }
 
 // OpenUploads lists the uploads below a prefix.
@@ -156,7 +153,7 @@ func (b *Bucket) OpenUploads(ctx context.Context, prefix string) ([]OpenUpload, 
 			return nil, b.fail("list the uploads of", prefix, "s3:ListBucketMultipartUploads", err)
 		}
 		for _, upload := range page.Uploads {
-			uploads = append(uploads, OpenUpload{Key: aws.ToString(upload.Key), ID: aws.ToString(upload.UploadId), Initiated: aws.ToTime(upload.Initiated)})
+			uploads = append(uploads, OpenUpload{Key: aws.ToString(upload.Key), ID: aws.ToString(upload.UploadId), Initiated: aws.ToTime(upload.Initiated), Checksum: string(upload.ChecksumAlgorithm)})
 		}
 	}
 	return uploads, nil

@@ -130,22 +130,3 @@ func orEmpty(list []string) []string {
 	}
 	return list
 }
-
-// sweep gives up the uploads that earlier, killed runs left for files of this
-// plan. They are invisible and billed. The model is complete by now, so that a
-// failure here is only worth a warning.
-func (r *run) sweep(ctx context.Context) {
-	planned := make(map[string]bool, len(r.files))
-	for _, item := range r.files {
-		planned[r.key(item.file.Path)] = true
-	}
-	uploads, err := r.bucket.OpenUploads(ctx, r.prefix)
-	for _, upload := range uploads {
-		if planned[upload.Key] && upload.Initiated.Before(r.started) {
-			err = r.bucket.AbortUpload(ctx, upload)
-		}
-	}
-	if err != nil {
-		r.warn(fmt.Sprintf("unfinished uploads of earlier runs may remain: %v", err))
-	}
-}

@@ -11,7 +11,6 @@ import (
 	gosync "sync"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
@@ -156,35 +155,6 @@ func TestCancelled(t *testing.T) {
 	result := w.mustRun()
 	if result.Present.Files == 0 || result.DownloadedBytes >= result.Total.Bytes {
 		t.Errorf("present %+v, downloaded %d of %d", result.Present, result.DownloadedBytes, result.Total.Bytes)
-	}
-}
-
-// An upload that a killed pod left behind is given up once the model is there;
-// others' uploads are not touched.
-func TestSweep(t *testing.T) {
-	w := newWorld(t, nil)
-	client := w.store.Client()
-	foreign := "llm/unrelated"
-	for _, key := range []string{w.prefix() + "/" + shard, foreign} {
-		if _, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: new(bucket), Key: &key}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// The store states whole seconds only.
-	w.skew = 2e9
-	if _, err := w.run(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: new(bucket)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := []string{}
-	for _, upload := range out.Uploads {
-		keys = append(keys, *upload.Key)
-	}
-	if diff := cmp.Diff([]string{foreign}, keys); diff != "" {
-		t.Errorf("open uploads (-want +got):\n%s", diff)
 	}
 }
 

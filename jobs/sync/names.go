@@ -52,7 +52,7 @@ func checkName(prefix, name string) error {
 	case path.Clean("/"+name) != "/"+name:
 		// Empty, "." and ".." segments, and a slash at either end.
 		return fmt.Errorf("the name %q is not a plain relative path", name)
-	case name == record.ManifestName, strings.HasPrefix(name, store.ProbePrefix):
+	case name == record.ManifestName, strings.HasPrefix(name, store.ProbePrefix), strings.HasPrefix(name+"/", record.CheckpointFolder):
 		return fmt.Errorf("the name %q is reserved for the sync itself", name)
 	case len(path.Join(prefix, name)) > maxKey:
 		return fmt.Errorf("the key of %q would be longer than %d bytes", name, maxKey)

@@ -78,6 +78,10 @@ func (r *run) look(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if r.isCheckpoint(object.Key) {
+			r.checkpoints[object.Key] = true
+			continue
+		}
 		sizes[object.Key] = object.Size
 	}
 	group, groupCtx := errgroup.WithContext(ctx)

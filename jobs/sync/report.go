@@ -11,7 +11,6 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
-	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
 )
 
 // The events of a sync, beside those that all jobs share.
@@ -21,6 +20,8 @@ const (
 	EventRetry = record.EventRetry
 	// EventWaiting: the first worker has done its part and waits for the rest.
 	EventWaiting = "waiting"
+	// EventResume tells of a file that goes on where an earlier run stopped.
+	EventResume = "resume"
 )
 
 // reporter turns what happens into events.
@@ -34,6 +35,10 @@ type reporter struct {
 	files atomic.Int64
 	// downloaded is what the Hub has sent, repeats included.
 	downloaded func() int64
+	// earlier is the part of bytes that an earlier run brought.
+	earlier atomic.Int64
+	// until is when the waits end that were told, by what is waited for.
+	until map[string]time.Time
 }
 
 func newReporter(send func(record.Event), now func() time.Time) *reporter {
@@ -60,29 +65,19 @@ func (p *reporter) file(item *item) {
 	})
 }
 
-func (p *reporter) retry(retry hub.Retry) {
-	event := record.Event{Level: record.Warning, Name: EventRetry, Fields: map[string]any{"what": retry.What, "wait_seconds": retry.Wait.Seconds(), "rate_limited": retry.RateLimited, "peer": "hub", "status": statusOf(retry.Err)}}
-	event.Message = fmt.Sprintf("waiting %s for the Hub's rate limit (%s)", retry.Wait.Round(time.Second), retry.What)
-	if !retry.RateLimited {
-		event.Message = fmt.Sprintf("%s: %v, trying again in %s", retry.What, retry.Err, retry.Wait.Round(100*time.Millisecond))
-	}
-	p.emit(event)
-}
-
-func (p *reporter) wrong(wrong *mismatch, attempt int) {
+// again says that a file is read anew.
+func (p *reporter) again(path string, why error, attempt int) {
+	var wrong *mismatch
 	p.emit(record.Event{
-		Level: record.Warning, Name: EventRetry, Message: fmt.Sprintf("%v, reading it again", wrong),
-		Fields: map[string]any{"what": wrong.path, "attempt": attempt, "digest_mismatch": true},
+		Level: record.Warning, Name: EventRetry, Message: fmt.Sprintf("%v, reading it again", why),
+		Fields: map[string]any{"what": path, "attempt": attempt, "digest_mismatch": errors.As(why, &wrong)},
 	})
 }
 
-// statusOf is the HTTP status that the Hub refused with, 0 where it sent none.
-func statusOf(err error) int {
-	var problem *hub.Error
-	if errors.As(err, &problem) {
-		return problem.Status
-	}
-	return 0
+// resume counts bytes that an earlier run brought.
+func (p *reporter) resume(bytes int64) {
+	p.bytes.Add(bytes)
+	p.earlier.Add(bytes)
 }
 
 // start emits progress at intervals, until the returned function is called,
@@ -96,7 +91,7 @@ func (p *reporter) start(ctx context.Context, every time.Duration, counters func
 		fields := map[string]any{"files_done": p.files.Load(), "files": files, "rate_limit_seconds": limited.Seconds(), "downloaded_bytes": p.downloaded()}
 		message := fmt.Sprintf("%s of %s, %d of %d files", humanize.IBytes(uint64(max(0, done))), humanize.IBytes(uint64(total)), p.files.Load(), files)
 		if elapsed := p.now().Sub(began).Seconds(); elapsed > 0 && done > 0 {
-			rate := done / elapsed
+			rate := max(1, done-float64(p.earlier.Load())) / elapsed
 			eta := (all - done) / rate
 			fields["bytes_per_second"], fields["eta_seconds"] = rate, eta
 			message += fmt.Sprintf(", %s/s", humanize.IBytes(uint64(rate)))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"sync"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -57,6 +58,12 @@ type Deps struct {
 	// InJob says that a Job of the plugin runs this: what mends an error is a
 	// flag and a Secret then, not a variable of the user's own shell.
 	InJob bool
+	// CheckpointEvery is the time after which a large file's progress is saved
+	// in the store; 0 is 10 s.
+	CheckpointEvery time.Duration
+	// Hold waits until no other Job works on the prefix, and returns what ends
+	// its hold; waiting hears of who is waited for. Nil holds nothing.
+	Hold func(ctx context.Context, bucket, prefix string, waiting func(holder string)) (release func(), err error)
 }
 
 // Run carries out a plan. Its error is fit for a user: it is a failure.Error
@@ -102,9 +109,14 @@ type run struct {
 
 	// signer is nil where nobody asked for a signature.
 	signer *signing.Signer
+	// checkpoints are the keys of those found in the store.
+	checkpoints  map[string]bool
+	noCheckpoint sync.Once
 
 	started time.Time
-	result  record.SyncResult
+	// mu guards result where files are at work.
+	mu     sync.Mutex
+	result record.SyncResult
 }
 
 // item is one file of the plan and what is known about it.
@@ -131,6 +143,9 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 	if deps.ProgressEvery == 0 {
 		deps.ProgressEvery = defaultProgress
 	}
+	if deps.CheckpointEvery == 0 {
+		deps.CheckpointEvery = checkpointEvery
+	}
 	if deps.Version == "" {
 		deps.Version = "dev"
 	}
@@ -147,7 +162,7 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 		plan.Preset = record.PresetAll
 	}
 	r := &run{
-		plan: plan, deps: deps, started: deps.Now(),
+		plan: plan, deps: deps, started: deps.Now(), checkpoints: make(map[string]bool),
 		fetches: semaphore.NewWeighted(int64(plan.Parallel)), sends: semaphore.NewWeighted(int64(plan.Parallel)),
 	}
 	r.report = newReporter(deps.Emit, deps.Now)
@@ -172,9 +187,23 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.checkSignable(); err != nil {
 		return err
 	}
+	release, err := r.hold(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
 	if err := r.open(ctx); err != nil {
 		return err
 	}
+	err = r.deliver(ctx)
+	if err != nil && !r.plan.DryRun && ctx.Err() == nil && permanent(explain(err, r.plan, r.deps.InJob)) {
+		r.abandon(ctx)
+	}
+	return err
+}
+
+// deliver does what is left to do, which may be nothing.
+func (r *run) deliver(ctx context.Context) error {
 	manifest := r.complete()
 	r.result.AlreadyComplete = manifest != nil
 	// The first worker speaks for all.
@@ -189,10 +218,19 @@ func (r *run) run(ctx context.Context) error {
 				return err
 			}
 		}
+		if !r.plan.DryRun && r.deps.Index == 0 {
+			// The run that completed it may have been killed before it swept.
+			r.sweep(ctx)
+		}
 		r.finish(manifest)
 		return nil
 	}
 	divide(r.files, r.plan.Workers)
+	return r.carryOut(ctx)
+}
+
+// carryOut brings what is missing and commits.
+func (r *run) carryOut(ctx context.Context) error {
 	if r.deps.Index > 0 {
 		return r.assist(ctx)
 	}
@@ -272,7 +310,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.bucket, err = store.Open(ctx, store.Config{
 		Bucket: name, Endpoint: r.plan.S3Endpoint, Region: r.plan.S3Region, KMSKey: r.plan.KMSKey,
-		Credentials: r.deps.Credentials, Transport: r.deps.StoreTransport, Attempts: r.deps.Attempts,
+		Credentials: r.deps.Credentials, Transport: r.deps.StoreTransport, Attempts: r.deps.Attempts, OnRetry: r.report.storeRetry,
 	})
 	if err != nil {
 		return err
@@ -285,7 +323,7 @@ func (r *run) open(ctx context.Context) error {
 		r.can = r.previous.StoreCapabilities
 	case r.plan.DryRun:
 		// Nothing may be written, so the store is taken to attest all.
-		r.can = record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true}
+		r.can = record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true, RefusesWrongPart: true, ListsPartSHA256: true}
 	default:
 		if err := r.probe(ctx); err != nil {
 			return err
@@ -313,6 +351,12 @@ func (r *run) probe(ctx context.Context) error {
 	}
 	if !can.ReturnsSHA256 {
 		r.warn("the store does not return SHA-256 checksums: objects already there are recognised by their metadata alone")
+	}
+	if !can.RefusesWrongPart {
+		r.warn("the store accepts a part whose SHA-256 is wrong: damage of a large file on the way to it would go unnoticed until a full verify")
+	}
+	if !r.resumes() {
+		r.warn("the store does not vouch for the parts of an unfinished upload: a large file that is interrupted starts from its beginning")
 	}
 	return nil
 }
@@ -358,7 +402,9 @@ func (r *run) removeFormer(ctx context.Context) error {
 func (r *run) key(name string) string { return path.Join(r.prefix, name) }
 
 func (r *run) warn(text string) {
+	r.mu.Lock()
 	r.result.Warnings = append(r.result.Warnings, text)
+	r.mu.Unlock()
 	r.report.emit(record.Event{Level: record.Warning, Name: "warning", Message: text})
 }
 

@@ -18,44 +18,40 @@ import (
 // hashed already has its buffer, and files that share one budget cannot wait
 // for each other in a circle.
 func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err error) {
-	file := item.file
-	key := r.key(file.Path)
-	options := store.PutOptions{ContentType: contentType(file.Path), Metadata: metadataOf(file)}
-	upload, err := r.bucket.CreateUpload(ctx, key, options)
+	p, err := r.begin(ctx, item)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			// The reason why it failed matters more than what this returns;
-			// what stays behind is swept by the next run.
-			_ = upload.Abort(ctx)
+			r.report.transferred(-p.check.size)
+			r.leave(ctx, p, err)
+			return
 		}
+		r.forget(ctx, item.file.Path)
 	}()
-	check := newVerifier(file)
-	if err := r.parts(ctx, file, source, upload, check); err != nil {
-		r.report.transferred(-check.size)
+	if err := r.parts(ctx, source, p); err != nil {
+		err = asLost(err)
 		// Another run finished the same file and swept this upload.
-		if store.CauseOf(err) == store.NoObject && file.SHA256 != "" && r.theirs(ctx, item, key, file.SHA256) {
+		if isLost(err) && item.file.SHA256 != "" && r.theirs(ctx, item, p.key, item.file.SHA256) {
 			return nil
 		}
 		return err
 	}
-	sum, err := check.check()
+	sum, err := p.check.check()
 	if err != nil {
-		r.report.transferred(-check.size)
 		return err
 	}
-	object, err := upload.Complete(ctx, file.Size, false)
+	object, err := p.upload.Complete(ctx, item.file.Size, false)
 	if err != nil {
 		// The answer to an earlier Complete was lost, or another run finished
 		// the same file and swept this upload, at which some stores fail
 		// (versitygw: InternalError). What counts is the object.
-		if !r.theirs(ctx, item, key, sum) {
-			return err
+		if !r.theirs(ctx, item, p.key, sum) {
+			return asLost(err)
 		}
 		// Where it is not gone yet, this upload is of no use.
-		_ = upload.Abort(ctx)
+		_ = p.upload.Abort(ctx)
 		return nil
 	}
 	item.uploaded(sum, object)
@@ -73,20 +69,18 @@ func (r *run) theirs(ctx context.Context, item *item, key, sum string) bool {
 	return true
 }
 
-// parts moves all parts of a file and feeds them to check in order.
-func (r *run) parts(ctx context.Context, file hub.File, source *hub.Source, upload *store.Upload, check *verifier) error {
-	size := store.PartSize(file.Size)
+// parts moves the parts that are not done and feeds them to the hash in order.
+func (r *run) parts(ctx context.Context, source *hub.Source, p *partial) error {
+	file, size := p.file, store.PartSize(p.file.Size)
 	group, groupCtx := errgroup.WithContext(ctx)
 	turn := make(chan struct{})
 	close(turn)
-	number := 0
-	for offset := int64(0); offset < file.Size; offset += size {
+	for offset := p.check.size; offset < file.Size; offset += size {
 		buffer, err := r.memory.take(groupCtx, min(size, file.Size-offset))
 		if err != nil {
 			break
 		}
-		number++
-		part, mine, next := number, turn, make(chan struct{})
+		part, mine, next := int(offset/size)+1, turn, make(chan struct{})
 		turn = next
 		group.Go(func() error {
 			defer r.memory.give(buffer)
@@ -94,15 +88,22 @@ func (r *run) parts(ctx context.Context, file hub.File, source *hub.Source, uplo
 				return err
 			}
 			sent := make(chan error, 1)
-			go func() { sent <- r.send(groupCtx, upload, part, buffer) }()
+			go func() { sent <- r.send(groupCtx, p, part, buffer) }()
 			select {
 			case <-mine:
-				check.write(buffer)
+				p.check.write(buffer)
+				r.report.transferred(int64(len(buffer)))
+				p.ledger.hash(part, p.check.state())
 				close(next)
 			case <-groupCtx.Done():
 			}
 			// The buffer may be used again only when nobody reads it.
-			return <-sent
+			if err := <-sent; err != nil {
+				return err
+			}
+			p.ledger.send(part, p.upload.PartSHA256(part))
+			r.saveIfDue(groupCtx, p)
+			return nil
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -114,10 +115,13 @@ func (r *run) parts(ctx context.Context, file hub.File, source *hub.Source, uplo
 	return nil
 }
 
-func (r *run) send(ctx context.Context, upload *store.Upload, part int, buffer []byte) error {
+func (r *run) send(ctx context.Context, p *partial, part int, buffer []byte) error {
+	if p.holds(part, buffer) {
+		return nil
+	}
 	if err := r.sends.Acquire(ctx, 1); err != nil {
 		return err
 	}
 	defer r.sends.Release(1)
-	return upload.Part(ctx, part, buffer)
+	return p.upload.Part(ctx, part, buffer)
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"io"
 	"slices"
+	"strings"
 	gosync "sync"
 	"testing"
 	"time"
@@ -175,9 +177,47 @@ func (w *world) checkFailed(err error, kind failure.Kind, text string) {
 	if slices.Contains(w.store.Keys(w.t, bucket), w.prefix()+"/"+record.ManifestName) {
 		w.t.Error("a manifest was written")
 	}
-	if n := w.store.OpenUploads(w.t, bucket); n != 0 {
-		w.t.Errorf("%d uploads were left open", n)
+	w.checkUploads()
+}
+
+// checkUploads asserts that no upload is left open but those that the next run
+// goes on with: each has a checkpoint that names it.
+func (w *world) checkUploads() {
+	w.t.Helper()
+	out, err := w.store.Client().ListMultipartUploads(w.t.Context(), &s3.ListMultipartUploadsInput{Bucket: new(bucket)})
+	if err != nil {
+		w.t.Fatal(err)
 	}
+	noted := make(map[string]bool)
+	for _, key := range w.store.Keys(w.t, bucket) {
+		if strings.Contains(key, "/"+record.CheckpointFolder) {
+			noted[w.checkpoint(key).Upload] = true
+		}
+	}
+	for _, upload := range out.Uploads {
+		if !noted[*upload.UploadId] {
+			w.t.Errorf("an upload of %s was left open, no checkpoint names it", *upload.Key)
+		}
+	}
+	if len(noted) > len(out.Uploads) {
+		w.t.Errorf("%d checkpoints name %d uploads", len(noted), len(out.Uploads))
+	}
+}
+
+// noted is what a test reads of a checkpoint.
+type noted struct {
+	Path   string
+	Upload string `json:"upload_id"`
+	Parts  int
+}
+
+func (w *world) checkpoint(key string) noted {
+	w.t.Helper()
+	var found noted
+	if err := json.Unmarshal(w.read(key), &found); err != nil {
+		w.t.Fatal(err)
+	}
+	return found
 }
 
 func TestSync(t *testing.T) {
@@ -193,7 +233,7 @@ func TestSync(t *testing.T) {
 	if !manifest.CompleteRepo || manifest.RequestedRevision != "main" || manifest.Tool.Version != "test" {
 		t.Errorf("manifest: %+v", manifest)
 	}
-	if diff := cmp.Diff(record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true}, manifest.StoreCapabilities); diff != "" {
+	if diff := cmp.Diff(record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true, RefusesWrongPart: true, ListsPartSHA256: true}, manifest.StoreCapabilities); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 	for _, file := range manifest.Files {

@@ -85,17 +85,18 @@ func (r *run) upload(ctx context.Context, item *item) error {
 	return nil
 }
 
-// again repeats a file whose bytes were not the Hub's: a cache on the way can
-// be wrong once (huggingface_hub#3643). What it brought is not counted.
+// again repeats a file whose bytes were not the Hub's, for a cache on the way
+// can be wrong once (huggingface_hub#3643), or whose upload another run took
+// away. What it brought is not counted.
 func (r *run) again(ctx context.Context, item *item, attempt func(*hub.Source) error) error {
 	source := r.hub.Open(r.repo, r.commit, item.file)
 	for n := 1; ; n++ {
 		err := attempt(source)
 		var wrong *mismatch
-		if err == nil || !errors.As(err, &wrong) || n == fileAttempts {
+		if err == nil || !errors.As(err, &wrong) && !isLost(err) || n == fileAttempts {
 			return err
 		}
-		r.report.wrong(wrong, n)
+		r.report.again(item.file.Path, err, n)
 		source.Forget()
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -118,6 +119,7 @@ func (r *run) whole(ctx context.Context, item *item, source *hub.Source) error {
 	}
 	check := newVerifier(file)
 	check.write(buffer)
+	r.report.transferred(file.Size)
 	sum, err := check.check()
 	if err != nil {
 		r.report.transferred(-file.Size)
@@ -146,11 +148,7 @@ func (r *run) fetch(ctx context.Context, source *hub.Source, offset int64, buffe
 		return err
 	}
 	defer r.fetches.Release(1)
-	if err := source.Read(ctx, offset, buffer); err != nil {
-		return err
-	}
-	r.report.transferred(int64(len(buffer)))
-	return nil
+	return source.Read(ctx, offset, buffer)
 }
 
 // metadataOf is what is known of a file before its bytes are.

@@ -28,7 +28,8 @@ type verifier struct {
 	sha256 hash.Hash
 	// git is nil for a file whose SHA-256 the Hub states.
 	git hash.Hash
-	// head is nil for a file that is not of safetensors.
+	// head is nil for a file that is not of safetensors, and once it was seen
+	// to be sound.
 	head *header
 	size int64
 }

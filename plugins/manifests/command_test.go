@@ -38,17 +38,18 @@ func objects(t *testing.T, text string) []string {
 }
 
 func TestPrint(t *testing.T) {
+	sync := []string{"ServiceAccount/inference-sync", "Role/inference-sync", "RoleBinding/inference-sync"}
 	rbac := []string{"ServiceAccount/inference-bench", "Role/inference-bench", "RoleBinding/inference-bench",
-		"ServiceAccount/inference-rollout", "Role/inference-rollout", "RoleBinding/inference-rollout", "ServiceAccount/inference-sync"}
+		"ServiceAccount/inference-rollout", "Role/inference-rollout", "RoleBinding/inference-rollout", sync[0], sync[1], sync[2]}
 	for name, test := range map[string]struct {
 		args []string
 		want []string
 	}{
 		"a folder":              {[]string{"rbac"}, rbac},
 		"a folder with a slash": {[]string{"rbac/"}, rbac},
-		"one file":              {[]string{"rbac/sync"}, []string{"ServiceAccount/inference-sync"}},
-		"with its ending":       {[]string{"rbac/sync.yaml"}, []string{"ServiceAccount/inference-sync"}},
-		"two":                   {[]string{"rbac/sync", "jobs/job"}, []string{"ServiceAccount/inference-sync", "Job/"}},
+		"one file":              {[]string{"rbac/sync"}, sync},
+		"with its ending":       {[]string{"rbac/sync.yaml"}, sync},
+		"two":                   {[]string{"rbac/sync", "jobs/job"}, append(slices.Clone(sync), "Job/")},
 		"not what begins alike": {[]string{"examples/seed"}, []string{"InferenceService/deepseek-r1-14b", "ScaledObject/deepseek-r1-14b"}},
 		"JSON":                  {[]string{"examples/seed-benchreport.json"}, []string{"BenchReport/"}},
 	} {

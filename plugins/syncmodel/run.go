@@ -38,6 +38,7 @@ func (o *options) spec(namespace string) jobrun.Spec {
 	spec := jobrun.Spec{
 		Command: "sync", Run: runName(o.plan), Namespace: namespace, Plan: o.plan, SecretEnv: o.store.SecretEnv(),
 		Retries: o.retries, Workers: int32(o.plan.Workers), Memory: o.plan.MemoryBytes + overhead, Deadline: o.deadline, MetricsPort: o.metrics,
+		CallsAPI: !o.plan.DryRun,
 	}
 	if o.plan.DryRun {
 		// One pod sees all there is to see.

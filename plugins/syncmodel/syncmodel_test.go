@@ -158,7 +158,7 @@ func TestJob(t *testing.T) {
 	}
 	job := jobs.Items[0]
 	pod := job.Spec.Template.Spec
-	if *job.Spec.BackoffLimit != 3 || *pod.AutomountServiceAccountToken || pod.ServiceAccountName != "inference-sync" {
+	if *job.Spec.BackoffLimit != 3 || !*pod.AutomountServiceAccountToken || pod.ServiceAccountName != "inference-sync" {
 		t.Errorf("%d retries, token %v, account %s", *job.Spec.BackoffLimit, *pod.AutomountServiceAccountToken, pod.ServiceAccountName)
 	}
 	secrets := map[string]string{}

@@ -126,6 +126,12 @@ type StoreCapabilities struct {
 	ConditionalPut bool `json:"conditional_put"`
 	// ReturnsSHA256: HEAD states the checksum of an object.
 	ReturnsSHA256 bool `json:"returns_sha256"`
+	// RefusesWrongPart: a part whose bytes do not match its declared SHA-256 is
+	// refused. It is what guards a large file on its way.
+	RefusesWrongPart bool `json:"refuses_wrong_part"`
+	// ListsPartSHA256: the listing of an open upload's parts states their
+	// checksums, so that a later run can go on with it.
+	ListsPartSHA256 bool `json:"lists_part_sha256"`
 }
 
 // RootDigest is the SHA-256 over the raw SHA-256 digests of the files in path

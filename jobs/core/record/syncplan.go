@@ -175,6 +175,9 @@ type SyncResult struct {
 	Skipped FileCount `json:"skipped"`
 	// DownloadedBytes counts the bytes read from the Hub, retries included.
 	DownloadedBytes int64 `json:"downloaded_bytes"`
+	// ResumedBytes are those of unfinished files that an earlier, interrupted
+	// run had brought: neither read from the Hub nor sent again.
+	ResumedBytes int64 `json:"resumed_bytes"`
 	// Retries counts repeated requests to the Hub, RateLimitSeconds the time
 	// that the Hub's rate limits made it wait.
 	Retries          int64          `json:"retries"`

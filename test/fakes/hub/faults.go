@@ -136,6 +136,7 @@ func (c corrupted) ReadAt(p []byte, offset int64) (int, error) {
 type sender struct {
 	http.ResponseWriter
 	hub            *Hub
+	path           string
 	sent           int64
 	cutAfter       *int64
 	bytesPerSecond int64
@@ -154,7 +155,10 @@ func (s *sender) Write(p []byte) (int, error) {
 	}
 	n, err := s.ResponseWriter.Write(p)
 	s.sent += int64(n)
-	s.hub.stats.add(func(stats *Stats) { stats.FileBytes += int64(n) })
+	s.hub.stats.add(func(stats *Stats) {
+		stats.FileBytes += int64(n)
+		stats.BytesByPath[s.path] += int64(n)
+	})
 	if cut {
 		_ = http.NewResponseController(s.ResponseWriter).Flush()
 		// The documented way to break off a response.

@@ -3,6 +3,7 @@ package hub
 import (
 	"crypto/rand"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"sync"
@@ -175,13 +176,15 @@ type Stats struct {
 	Limited int `json:"limited"`
 	// ByPath counts the requests for the body of each file, by path.
 	ByPath map[string]int `json:"by_path"`
+	// BytesByPath counts the bytes of bodies sent of each file, by path.
+	BytesByPath map[string]int64 `json:"bytes_by_path"`
 }
 
 func (s *stats) add(change func(*Stats)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.ByPath == nil {
-		s.ByPath = make(map[string]int)
+		s.ByPath, s.BytesByPath = make(map[string]int), make(map[string]int64)
 	}
 	change(&s.Stats)
 }
@@ -191,10 +194,7 @@ func (h *Hub) Stats() Stats {
 	h.stats.mu.Lock()
 	defer h.stats.mu.Unlock()
 	counts := h.stats.Stats
-	counts.ByPath = make(map[string]int, len(h.stats.ByPath))
-	for path, n := range h.stats.ByPath {
-		counts.ByPath[path] = n
-	}
+	counts.ByPath, counts.BytesByPath = maps.Clone(h.stats.ByPath), maps.Clone(h.stats.BytesByPath)
 	return counts
 }
 

@@ -125,7 +125,7 @@ func (h *Hub) serve(w http.ResponseWriter, r *http.Request, f file) {
 		h.stats.add(func(s *Stats) { s.ByPath[f.path]++ })
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	counted := &sender{ResponseWriter: w, hub: h}
+	counted := &sender{ResponseWriter: w, hub: h, path: f.path}
 	if h.faults.take(FaultFull, f.path) {
 		r = r.Clone(r.Context())
 		r.Header.Del("Range")
