@@ -124,7 +124,7 @@ func (b *Bucket) region(ctx context.Context) (string, error) {
 			return region, nil
 		}
 	}
-	if errors.As(err, &response) && response.HTTPStatusCode() < http.StatusInternalServerError {
+	if errors.As(err, &response) && response.HTTPStatusCode() > 0 && response.HTTPStatusCode() < http.StatusInternalServerError {
 		// The answer to HEAD has no body, and so no word on why. Wrong keys, a
 		// missing permission and a missing bucket need different help; a
 		// listing tells them apart.

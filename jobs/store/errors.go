@@ -112,6 +112,10 @@ func (e *Error) detail() string {
 	if errors.As(e.Err, &dial) {
 		return dial.Error()
 	}
+	var send *smithyhttp.RequestSendError
+	if errors.As(e.Err, &send) {
+		return send.Err.Error()
+	}
 	if e.Err == nil {
 		return http.StatusText(e.Status)
 	}

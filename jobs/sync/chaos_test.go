@@ -106,7 +106,7 @@ func TestChaos(t *testing.T) {
 	c.next()
 	for c.killed < runs && !t.Failed() {
 		c.hurt()
-		c.attempt(time.Duration(c.random.Int64N(int64(4 * time.Second))))
+		c.attempt(time.Duration(c.random.Int64N(int64(2500 * time.Millisecond))))
 	}
 	c.hub.Clear()
 	c.proxy.SetRates(s3proxy.Rates{})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	gosync "sync"
@@ -243,6 +244,9 @@ func TestLostAnswers(t *testing.T) {
 	tests := map[string]func(*http.Request) bool{
 		"complete": isComplete,
 		"part":     func(r *http.Request) bool { return r.Method == http.MethodPut && r.URL.Query().Has("partNumber") },
+		"start of an upload, the probe's included": func(r *http.Request) bool {
+			return r.Method == http.MethodPost && r.URL.Query().Has("uploads")
+		},
 		"manifest": func(r *http.Request) bool {
 			return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, record.ManifestName)
 		},
@@ -288,5 +292,68 @@ func TestEvents(t *testing.T) {
 	}
 	if slices.Contains(names, sync.EventRetry) {
 		t.Errorf("retries without a fault: %v", names)
+	}
+}
+
+// A store that is away for a while is waited for, and the wait is told; nothing
+// is given up meanwhile.
+func TestStoreIsAway(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) { o.Models[0].Bytes = 1 << 20 })
+	away := &lossy{next: http.DefaultTransport, lost: make(map[string]bool), loses: func(r *http.Request) bool {
+		return r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/tokenizer.json")
+	}}
+	w.deps.StoreTransport = away
+	w.mustRun()
+	if !w.said(sync.EventRetry, "connection reset by peer, trying again in ") {
+		t.Errorf("no event tells of the wait: %v", w.events)
+	}
+}
+
+// A second Job waits for the first by the Lease, and then finds all done. What
+// cannot be held is said, and the work goes on.
+func TestHold(t *testing.T) {
+	w := newWorld(t, func(o *hub.Options) { o.Models[0].Bytes = 1 << 20 })
+	var held gosync.Mutex
+	var asked []string
+	w.deps.Hold = func(_ context.Context, bucket, prefix string, waiting func(string)) (func(), error) {
+		asked = append(asked, bucket+"/"+prefix)
+		if !held.TryLock() {
+			waiting("inference-sync-a\x1b[31m")
+			held.Lock()
+		}
+		return held.Unlock, nil
+	}
+	held.Lock()
+	done := make(chan error, 1)
+	go func() {
+		_, err := w.run()
+		done <- err
+	}()
+	for !w.said(sync.EventHeld, "another Job (inference-sync-a[31m) is syncing this prefix") {
+		runtime.Gosched()
+	}
+	if n := len(w.store.Keys(t, bucket)); n != 0 {
+		t.Errorf("%d objects were written before the Lease was held", n)
+	}
+	held.Unlock()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if result := w.mustRun(); !result.AlreadyComplete {
+		t.Error("the second did not find it complete")
+	}
+	if want := bucket + "/" + w.prefix(); len(asked) != 2 || asked[0] != want {
+		t.Errorf("held %v, want %s", asked, want)
+	}
+	w.plan.DryRun = true
+	if _, err := w.run(); err != nil || len(asked) != 2 {
+		t.Errorf("a dry run held a Lease: %v", err)
+	}
+	w.plan.DryRun, w.plan.Preset = false, record.PresetVLLM
+	w.deps.Hold = func(context.Context, string, string, func(string)) (func(), error) {
+		return nil, errors.New("forbidden")
+	}
+	if result, err := w.run(); err != nil || len(result.Warnings) == 0 || !strings.Contains(result.Warnings[0], "not kept apart: forbidden") {
+		t.Errorf("without a Lease: %v, %v", result.Warnings, err)
 	}
 }

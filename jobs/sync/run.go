@@ -109,6 +109,8 @@ type run struct {
 
 	// signer is nil where nobody asked for a signature.
 	signer *signing.Signer
+	// probed is the key of this run's probe.
+	probed string
 	// checkpoints are the keys of those found in the store.
 	checkpoints  map[string]bool
 	noCheckpoint sync.Once
@@ -338,7 +340,9 @@ func (r *run) open(ctx context.Context) error {
 
 // probe tries what the store can do, and says in words what it cannot.
 func (r *run) probe(ctx context.Context) error {
-	can, err := r.bucket.Probe(ctx, r.prefix, rand.Text())
+	unique := rand.Text()
+	r.probed = r.key(store.ProbePrefix + unique)
+	can, err := r.bucket.Probe(ctx, r.prefix, unique)
 	if err != nil {
 		return err
 	}

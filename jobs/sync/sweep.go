@@ -28,7 +28,9 @@ func (r *run) sweep(ctx context.Context) {
 	err = errors.Join(err, listErr)
 	unknown := 0
 	for _, upload := range uploads {
-		if strings.HasPrefix(upload.Key, r.key(store.ProbePrefix)) && upload.Initiated.Before(r.started) {
+		// Of this run's own probe too: where the answer to the start of an
+		// upload was lost, the SDK started a second one.
+		if upload.Key == r.probed || strings.HasPrefix(upload.Key, r.key(store.ProbePrefix)) && upload.Initiated.Before(r.started) {
 			err = errors.Join(err, r.bucket.AbortUpload(ctx, upload))
 			continue
 		}
@@ -75,7 +77,7 @@ func (r *run) dropCheckpoints(ctx context.Context) error {
 func (r *run) dropProbes(ctx context.Context) error {
 	var failed error
 	for object, err := range r.bucket.List(ctx, r.key(store.ProbePrefix)) {
-		if err == nil && object.Modified.Before(r.started) {
+		if err == nil && (object.Key == r.probed || object.Modified.Before(r.started)) {
 			err = r.bucket.Delete(ctx, object.Key)
 		}
 		failed = errors.Join(failed, err)
