@@ -15,7 +15,8 @@ import (
 )
 
 // The token goes to the exact origin only. net/http would send it to a
-// subdomain, and to another port of the same host.
+// subdomain, and to another port of the same host (hf_transfer#42,
+// huggingface_hub#1269).
 func TestTokenStaysAtHome(t *testing.T) {
 	var seen []string
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

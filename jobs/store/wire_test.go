@@ -62,3 +62,26 @@ func TestRetriesAreTold(t *testing.T) {
 		t.Errorf("told %+v: %v", last, last.Err)
 	}
 }
+
+// The KMS key goes with the start of an upload too, where S3 asks for it
+// (mountpoint-s3-csi-driver#194).
+func TestUploadSendsTheKMSKey(t *testing.T) {
+	var seen http.Header
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Has("uploads") {
+			seen = r.Header
+			w.Write([]byte("<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"))
+		}
+	}))
+	defer server.Close()
+	bucket, err := store.Open(t.Context(), store.Config{Bucket: "models", Endpoint: server.URL, Credentials: keys("a", "b"), Attempts: 1, KMSKey: "key-1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := bucket.CreateUpload(t.Context(), "k", store.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if seen.Get("X-Amz-Server-Side-Encryption") != "aws:kms" || seen.Get("X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id") != "key-1" {
+		t.Errorf("headers: %v", seen)
+	}
+}

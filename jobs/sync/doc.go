@@ -9,4 +9,10 @@
 // manifest is written only after every object was confirmed, so a prefix with a
 // manifest holds exactly the revision. All transfers share one memory budget;
 // nothing is written to a disk.
+//
+// A run that is stopped or killed leaves its uploads open, each with a
+// checkpoint below _SYNC/: the hash state behind the last part that the store
+// attests. The next run goes on there. Whatever a checkpoint says, a file is
+// complete only when the digest of the whole is the Hub's. After the manifest,
+// nothing of either is left.
 package sync
