@@ -46,6 +46,14 @@ type Deps struct {
 	// Cgroup is the process's own cgroup v2 directory, for cpu.stat; default
 	// none, which leaves throttling unknown.
 	Cgroup fs.FS
+	// Pod names the process in the report. Before is what an earlier process of
+	// the same run left; its finished cases are kept and not repeated.
+	Pod    string
+	Before *record.BenchReport
+	// Checkpoint keeps the report before the first case and after each one;
+	// default none. An error before the first case ends the run, later ones are
+	// told: what was measured may still be kept at the end.
+	Checkpoint func(context.Context, record.BenchReport) error
 }
 
 func (d Deps) withDefaults(plan record.BenchPlan) Deps {
@@ -60,6 +68,9 @@ func (d Deps) withDefaults(plan record.BenchPlan) Deps {
 	}
 	if d.Records == nil {
 		d.Records = io.Discard
+	}
+	if d.Checkpoint == nil {
+		d.Checkpoint = func(context.Context, record.BenchReport) error { return nil }
 	}
 	if d.Getenv == nil {
 		d.Getenv = func(string) string { return "" }
@@ -107,14 +118,23 @@ func Run(ctx context.Context, plan record.BenchPlan, deps Deps) (record.BenchRep
 	if err != nil {
 		return report, err
 	}
+	r.resume(&report)
+	if err := r.Checkpoint(ctx, report); err != nil {
+		return report, err
+	}
 	for index := range plan.Cases {
+		if finished(report, plan.Cases[index].Name) {
+			continue
+		}
 		one, err := r.runCase(ctx, index)
 		report.Finished = wall(r.Now())
 		report.Cases = append(report.Cases, one)
+		report.Incomplete = ctx.Err() != nil || len(report.Cases) < len(plan.Cases)
 		r.emitCase(index, one)
 		if err != nil {
 			return report, err
 		}
+		r.keep(ctx, report)
 		if ctx.Err() != nil {
 			return report, failure.New(failure.Interrupted, "", "bench %s: stopped in case %q: %w", plan.Run, one.Case.Name, context.Cause(ctx))
 		}

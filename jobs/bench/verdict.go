@@ -22,6 +22,9 @@ const (
 	windowLives = 3
 )
 
+// reasonInterrupted is the code of a case that was stopped with its process.
+const reasonInterrupted = "interrupted"
+
 // circumstances are what the report itself does not say.
 type circumstances struct {
 	interrupted, hopeless bool
@@ -41,7 +44,7 @@ func verdict(plan record.BenchPlan, report record.CaseReport, c circumstances) r
 		v.Warnings = append(v.Warnings, record.BenchFinding{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	if c.interrupted {
-		reason("interrupted", "the run was stopped in this case")
+		reason(reasonInterrupted, "the run was stopped in this case")
 	}
 	if c.hopeless {
 		reason("hopeless", "the case was ended early: no request succeeded for %v", hopelessTime)

@@ -3,6 +3,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -46,7 +47,11 @@ func Config() (*rest.Config, error) {
 	return config, nil
 }
 
-// Save writes document as JSON into the ConfigMap name under key. The ConfigMap
+// ErrTooLarge is the error of a document that no ConfigMap holds.
+var ErrTooLarge = errors.New("it is larger than a ConfigMap can be")
+
+// Save writes document as JSON into the ConfigMap name under key; one that is
+// large is compressed (Document reads both). The ConfigMap
 // belongs to the pod's Job and goes with it, unless keep is true. The error is
 // a failure.Denied, with the command that mends it, where it is not permitted. A
 // result can be hours of work: an API server that is away for a while is asked
@@ -56,9 +61,13 @@ func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key s
 	if err != nil {
 		return fmt.Errorf("write %s: %w", key, err)
 	}
+	text, binary, ok := pack(key, data)
+	if !ok {
+		return fmt.Errorf("save configmap %s/%s: %w", pod.Namespace, name, ErrTooLarge)
+	}
 	configMap := applycore.ConfigMap(name, pod.Namespace).
 		WithLabels(map[string]string{"app.kubernetes.io/name": "kubectl-inference", "app.kubernetes.io/managed-by": "kubectl-inference"}).
-		WithData(map[string]string{key: string(data)})
+		WithData(text).WithBinaryData(binary)
 	if !keep {
 		configMap = configMap.WithOwnerReferences(applymeta.OwnerReference().
 			WithAPIVersion("batch/v1").WithKind("Job").WithName(pod.Job).WithUID(types.UID(pod.JobUID)))
@@ -68,8 +77,7 @@ func Save(ctx context.Context, client kubernetes.Interface, pod Pod, name, key s
 		return err
 	})
 	if apierrors.IsForbidden(err) {
-		return failure.New(failure.Denied, "give the Job's ServiceAccount what it needs: `kubectl inference manifests rbac | kubectl apply -n "+pod.Namespace+" -f -`",
-			"save configmap %s/%s: %w", pod.Namespace, name, err)
+		return denied(pod, "save", name, err)
 	}
 	if err != nil {
 		return fmt.Errorf("save configmap %s/%s: %w", pod.Namespace, name, err)

@@ -48,18 +48,25 @@ func runBench(ctx context.Context, process Process, data []byte, emit func(recor
 	if err != nil {
 		return nil, err
 	}
-	report, err := bench.Run(ctx, plan, bench.Deps{Emit: emit, Getenv: process.Getenv, ToolVersion: process.Version, Cgroup: cgroup()})
+	kept := keeper{client: client, pod: pod, name: ReportName(plan.Run), emit: emit}
+	before, err := kept.load(ctx)
+	if err != nil {
+		return nil, err
+	}
+	report, err := bench.Run(ctx, plan, bench.Deps{
+		Emit: emit, Getenv: process.Getenv, ToolVersion: process.Version, Cgroup: cgroup(),
+		Pod: pod.Name, Before: before, Checkpoint: kept.checkpoint,
+	})
 	if len(report.Cases) == 0 {
 		return nil, err
 	}
 	// What was measured is kept although the run failed or was stopped.
 	saving, cancel := context.WithTimeout(context.WithoutCancel(ctx), saveTime)
 	defer cancel()
-	end := BenchEnd{Run: plan.Run, ConfigMap: ReportName(plan.Run)}
-	if saveErr := cluster.Save(saving, client, pod, end.ConfigMap, ReportKey, report, false); saveErr != nil {
+	if saveErr := kept.save(saving, report); saveErr != nil {
 		return nil, failure.Wrap(saveErr, "keep the report")
 	}
-	return end, err
+	return BenchEnd{Run: plan.Run, ConfigMap: kept.name}, err
 }
 
 // LocalBench runs a bench here and returns the report, which is there also when

@@ -19,6 +19,9 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
+// retries is how many pods a run may lose: each goes on where the last one was.
+const retries = 6
+
 func (o *options) run(ctx context.Context) error {
 	at, err := o.locate(ctx)
 	if err != nil {
@@ -47,7 +50,7 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec := jobrun.Spec{Command: "bench", Run: plan.Run, Namespace: namespace, Plan: plan, CallsAPI: true}
+	spec := jobrun.Spec{Command: "bench", Run: plan.Run, Namespace: namespace, Plan: plan, CallsAPI: true, Retries: retries, Final: []int32{int32(failure.Failed), int32(failure.Unreachable)}}
 	o.environment(&spec)
 	o.job.Apply(&spec)
 	event, err := o.job.Run(ctx, o.factory, o.streams, spec, false)
@@ -141,6 +144,10 @@ func (o *options) report(ctx context.Context, run string) (record.BenchReport, e
 	if err != nil {
 		return record.BenchReport{}, kube.Explain(err, "read the report of run %s: get configmap %s/%s", run, namespace, name)
 	}
+	data, _, err := runner.SavedReport(saved)
+	if err != nil {
+		return record.BenchReport{}, err
+	}
 	var report record.BenchReport
-	return report, record.Decode([]byte(saved.Data[runner.ReportKey]), record.KindBenchReport, &report)
+	return report, record.Decode(data, record.KindBenchReport, &report)
 }

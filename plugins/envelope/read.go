@@ -15,6 +15,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/runner"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
@@ -99,10 +100,13 @@ func (o *options) fetchRun(ctx context.Context, run string) ([]byte, error) {
 	if err != nil {
 		return nil, kube.Explain(err, "read report of run %s", run)
 	}
-	text, ok := configMap.Data[reportKey]
+	data, ok, err := runner.SavedReport(configMap)
+	if err != nil {
+		return nil, failure.Wrap(err, "read report of run %s", run)
+	}
 	if !ok {
 		return nil, failure.New(failure.NotFound, "has the run ended? its report comes last",
 			"read report of run %s: configmap %s/%s has no key %s", run, namespace, configMap.Name, reportKey)
 	}
-	return []byte(text), nil
+	return data, nil
 }

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -64,6 +65,8 @@ type Spec struct {
 	CallsAPI bool
 	// Retries is how often a failed pod is replaced.
 	Retries int32
+	// Final are exit codes that a new pod cannot mend, beside the template's.
+	Final []int32
 	// Workers is the number of pods, each with an index of its own; up to 1 is
 	// one pod without.
 	Workers int32
@@ -148,6 +151,12 @@ func (s Spec) shape(job *batchv1.Job) {
 	pod := &job.Spec.Template.Spec
 	main := &pod.Containers[0]
 	pod.NodeSelector, pod.Tolerations = s.NodeSelector, s.Tolerations
+	for i := range job.Spec.PodFailurePolicy.Rules {
+		if codes := job.Spec.PodFailurePolicy.Rules[i].OnExitCodes; codes != nil {
+			codes.Values = append(codes.Values, s.Final...)
+			slices.Sort(codes.Values)
+		}
+	}
 	if s.Deadline > 0 {
 		job.Spec.ActiveDeadlineSeconds = new(int64(s.Deadline.Seconds()))
 	}

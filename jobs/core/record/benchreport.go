@@ -22,6 +22,22 @@ type BenchReport struct {
 	// Cases are in the order in which they ran. A run that was ended early has
 	// fewer than its plan.
 	Cases []CaseReport `json:"cases"`
+	// Incomplete is true while cases of the plan are missing: the run is under
+	// way, or was ended early.
+	Incomplete bool `json:"incomplete,omitempty"`
+	// Attempts are the processes that the run took, where a pod was replaced.
+	Attempts []BenchAttempt `json:"attempts,omitempty"`
+}
+
+// BenchAttempt is one process of a run. The next goes on with the case in which
+// it ended, from its beginning and with prompts of its own: those of the lost
+// case are in the server's prefix cache.
+type BenchAttempt struct {
+	// Pod is the pod's name, or "".
+	Pod     string    `json:"pod"`
+	Started time.Time `json:"started"`
+	// CasesBefore is the number of cases that were finished when it started.
+	CasesBefore int `json:"cases_before"`
 }
 
 // TargetFacts is what the server said about itself before the first case.
