@@ -142,8 +142,9 @@ const (
 // Observation is a metric's value in a sync, in thousandths.
 type Observation struct {
 	State State
-	// Total is the sum over the returned items, where it is known exactly.
-	Total *int64
+	// Total is the sum over the returned items, where it is known exactly. With
+	// Most it is the smallest that the sum may be, and Most the largest.
+	Total, Most *int64
 	// Average is the average as the HPA's status shows it. Of External and
 	// Object metrics it is rounded up, so the total lies in
 	// (status*(Average-1), status*Average]. Of metrics of pods it is truncated,

@@ -77,6 +77,8 @@ func (in Input) propose(metric Metric) Proposal {
 	switch {
 	case metric.TargetMilli <= 0:
 		p.Reason = NotModelled
+	case whole && metric.Target == AverageValue && in.ofNoReplicas(metric.Seen):
+		p.Reason = NotSeen
 	case whole && metric.Target == AverageValue:
 		in.proposePerReplica(&p)
 	case whole && metric.Target == Value:
@@ -97,15 +99,10 @@ func (p *Proposal) fail(detail string) {
 
 func (in Input) proposePerReplica(p *Proposal) {
 	target, status := p.Metric.TargetMilli, in.Replicas.Status
-	low, high, ok := p.Metric.Seen.totals(status)
+	low, high, ok := in.totalsSeen(p.Metric, status)
 	if !ok {
 		p.Reason = NotSeen
 		return
-	}
-	if p.Metric.Seen.Total != nil {
-		low, high = in.summed(p.Metric, low), in.summed(p.Metric, high)
-	} else if p.Metric.Type == External {
-		low = max(low, min(high, 0))
 	}
 	if low == high && status.Exact() && status.Low > 0 {
 		average := high
@@ -114,10 +111,9 @@ func (in Input) proposePerReplica(p *Proposal) {
 		}
 		p.Shown.Average = &average
 	}
-	first, ratio := in.perReplica(low, target, status.Low)
-	last, lastRatio := in.perReplica(high, target, status.High)
-	p.Count, p.Ratio, p.TotalLow, p.TotalHigh = span(first, last), lastRatio, &low, &high
-	p.Reason = in.reason(ratio, lastRatio)
+	_, p.Ratio = in.perReplica(high, target, status.High)
+	p.TotalLow, p.TotalHigh = &low, &high
+	p.Count, p.Reason = in.perReplicaAmong(p.Metric, status)
 	if status.High == 0 {
 		p.Reason = NoReplicas
 	}
@@ -133,11 +129,15 @@ func (in Input) proposeWhole(p *Proposal) {
 		p.fail("the selector matches no pod")
 		return
 	}
-	p.Shown.Value = &total
-	first, _ := in.whole(total, p.Metric.TargetMilli, ready.Low)
-	last, ratio := in.whole(total, p.Metric.TargetMilli, ready.High)
-	p.Count, p.Ratio, p.TotalLow, p.TotalHigh = span(first, last), ratio, &total, &total
-	p.Reason = in.reason(ratio, ratio)
+	most := total
+	if p.Metric.Seen.Most == nil {
+		p.Shown.Value = &total
+	} else {
+		most = max(total, *p.Metric.Seen.Most)
+	}
+	_, p.Ratio = in.whole(most, p.Metric.TargetMilli, ready.High)
+	p.TotalLow, p.TotalHigh = &total, &most
+	p.Count, p.Reason = in.wholeAmong(total, most, p.Metric.TargetMilli, ready)
 	if in.Replicas.Spec == 0 {
 		p.Reason = NoReplicas
 	}
@@ -166,6 +166,8 @@ const smallestAverage = math.MinInt64 / 2
 // totals bounds the metric's total for a number of replicas.
 func (o Observation) totals(status Range) (low, high int64, ok bool) {
 	switch {
+	case o.Total != nil && o.Most != nil:
+		return *o.Total, max(*o.Total, *o.Most), true
 	case o.Total != nil:
 		return *o.Total, *o.Total, true
 	case o.Average == nil, *o.Average < smallestAverage/math.MaxInt32, status.High <= 0:
