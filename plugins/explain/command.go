@@ -226,7 +226,7 @@ func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExpla
 	in.settings = o.settings
 	document := explain(in)
 	for i, link := range in.chains {
-		lintLead(link, &document.Chains[i], o.leadTime)
+		lintLead(link, &document.Chains[i], o.leadTime, in.at.sync())
 	}
 	if o.history {
 		for i, link := range in.chains {
@@ -257,12 +257,14 @@ func (o *options) runScan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	at := o.readSince(began)
+	o.warnOfClock(at)
 	document := scan(inputs{
 		namespace:  namespace,
 		chains:     fetched.Chains,
 		kubernetes: fetched.KubernetesVersion,
 		unread:     fetched.Unread,
-		at:         readSince(began, o.now(), o.syncPeriod),
+		at:         at,
 	})
 	if err := o.out.Print(o.streams.Out, document, func(w io.Writer) error { return renderScan(w, document, o.streams.Width()) }); err != nil {
 		return err
@@ -279,6 +281,7 @@ func (o *options) fetch(ctx context.Context) (inputs, error) {
 		return o.fetchFiles()
 	}
 	in, err := o.fetchCluster(ctx)
+	o.warnOfClock(in.at)
 	for _, unread := range in.unread {
 		o.streams.Warn("%s", unread.Message)
 	}
@@ -291,7 +294,7 @@ func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
 	if err != nil {
 		return inputs{}, err
 	}
-	at := readSince(began, o.now(), o.syncPeriod)
+	at := o.readSince(began)
 	if err := o.fetchMemory(ctx, fetched, at); err != nil {
 		return inputs{}, err
 	}

@@ -25,7 +25,7 @@ func (o *options) addFresh(ctx context.Context, in inputs, document *record.Scal
 			continue
 		}
 		fresh := o.readFresh(ctx, servers, link)
-		out.Now = &record.ScalingNow{ReadAt: o.now().UTC().Truncate(time.Second), Values: []record.FreshValue{}}
+		out.Now = &record.ScalingNow{ReadAt: o.clock().UTC().Truncate(time.Second), Values: []record.FreshValue{}}
 		for _, one := range fresh {
 			out.Now.Values = append(out.Now.Values, one.shown)
 		}
@@ -57,7 +57,7 @@ type freshSample struct {
 func (o *options) readFresh(ctx context.Context, servers *servers, link chain.Chain) []freshSample {
 	var fresh []freshSample
 	if link.ScaledObject != nil && !o.external {
-		fresh = readTriggers(ctx, servers, link, o.now())
+		fresh = readTriggers(ctx, servers, link, o.clock())
 		if link.ScaledObject.UsesModifiers() {
 			fresh = append(fresh, compose(link, fresh))
 		}

@@ -44,7 +44,7 @@ func FuzzExplain(f *testing.F) {
 		for i, link := range in.chains {
 			history := historyOf(link, in.at.time)
 			document.Chains[i].History = &history
-			lintLead(link, &document.Chains[i], time.Minute)
+			lintLead(link, &document.Chains[i], time.Minute, 15*time.Second)
 		}
 		for _, width := range []int{0, 40} {
 			if err := render(io.Discard, document, width); err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
-	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/query"
 )
 
@@ -47,7 +46,7 @@ func bucketOf(expr string, value float64) (low, high float64, known bool) {
 
 // lintLead adds how long the slowest trigger may take from a rise of the load
 // to the first new replica being asked for.
-func lintLead(link chain.Chain, out *record.ScalingChain, lead time.Duration) {
+func lintLead(link chain.Chain, out *record.ScalingChain, lead, period time.Duration) {
 	if link.ScaledObject == nil {
 		return
 	}
@@ -57,8 +56,8 @@ func lintLead(link chain.Chain, out *record.ScalingChain, lead time.Duration) {
 			continue
 		}
 		parts := []string{fmt.Sprintf("%s stabilization", spanText(window)), fmt.Sprintf("%s query", spanText(query.Window(trigger.Query()))),
-			fmt.Sprintf("%s scrape", spanText(usualScrape)), fmt.Sprintf("%s sync", spanText(hpa.DefaultSyncPeriod))}
-		total := window + query.Window(trigger.Query()) + usualScrape + hpa.DefaultSyncPeriod
+			fmt.Sprintf("%s scrape", spanText(usualScrape)), fmt.Sprintf("%s sync", spanText(period))}
+		total := window + query.Window(trigger.Query()) + usualScrape + period
 		if trigger.UseCachedMetrics {
 			total += link.ScaledObject.PollingInterval()
 			parts = append(parts, fmt.Sprintf("%s poll", spanText(link.ScaledObject.PollingInterval())))

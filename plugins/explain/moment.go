@@ -22,6 +22,49 @@ type moment struct {
 	slack  time.Duration
 	// since is when the controller took over, nil where that is unknown.
 	since *time.Time
+	// period is how often the controller looks; 0 is its default.
+	period time.Duration
+	// ahead is how far the API server's clock is ahead of this machine's.
+	ahead time.Duration
+}
+
+// clock is the time by the API server's clock, where that is known to differ.
+func (o *options) clock() time.Time {
+	ahead, _ := o.factory.Clock().Ahead()
+	return o.now().Add(ahead)
+}
+
+// readSince is the moment of a reading that began at a time by the local clock.
+// With a wrong one, the server's time is taken.
+func (o *options) readSince(began time.Time) moment {
+	ahead, unsure := o.factory.Clock().Ahead()
+	at := readSince(began.Add(ahead), o.now().Add(ahead+unsure), o.syncPeriod)
+	at.slack += unsure
+	at.ahead = ahead
+	return at
+}
+
+// warnOfClock says that the local clock is wrong, where it is.
+func (o *options) warnOfClock(at moment) {
+	if at.ahead.Abs() < tolerableClock {
+		return
+	}
+	way := "behind"
+	if at.ahead < 0 {
+		way = "ahead of"
+	}
+	o.streams.Warn("this machine's clock is %v %s the API server's: the server's time is taken", at.ahead.Abs().Round(time.Second), way)
+}
+
+// tolerableClock is how wrong a clock may be without a word about it.
+const tolerableClock = 2 * time.Second
+
+// sync is how often the controller looks.
+func (m moment) sync() time.Duration {
+	if m.period > 0 {
+		return m.period
+	}
+	return hpa.DefaultSyncPeriod
 }
 
 // remembering adds what the controller's lease says. One that nobody renews is
@@ -44,7 +87,7 @@ func (in *inputs) remembering(leader *chain.Leader) {
 // should.
 func readSince(began, now time.Time, period time.Duration) moment {
 	late := max(2*time.Second, period/5)
-	return moment{time: now, source: sourceCluster, slack: period + late + now.Sub(began).Truncate(time.Millisecond)}
+	return moment{time: now, source: sourceCluster, period: period, slack: period + late + now.Sub(began).Truncate(time.Millisecond)}
 }
 
 // savedAt takes the newest time that saved objects mention for the moment at
@@ -73,11 +116,11 @@ func savedAt(objects chain.Objects, period time.Duration) moment {
 			see(workload.Writer.Time)
 		}
 	}
-	return moment{time: newest, source: sourceObjects, slack: period}
+	return moment{time: newest, source: sourceObjects, slack: period, period: period}
 }
 
 func (m moment) record() record.ExplainedMoment {
-	explained := record.ExplainedMoment{Source: m.source, SlackSeconds: m.slack.Seconds()}
+	explained := record.ExplainedMoment{Source: m.source, SlackSeconds: m.slack.Seconds(), ClockSeconds: m.ahead.Round(time.Second).Seconds()}
 	if !m.time.IsZero() {
 		at := m.time.UTC()
 		explained.Time = &at

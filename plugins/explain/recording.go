@@ -214,7 +214,7 @@ func (in *inputs) recorded(recording *record.ScalingRecording) {
 	if recording == nil {
 		return
 	}
-	in.at = moment{time: recording.ReadAt, source: sourceObjects, slack: in.at.slack, since: in.at.since}
+	in.at = moment{time: recording.ReadAt, source: sourceObjects, slack: in.at.slack, since: in.at.since, period: in.at.period}
 	if in.kubernetes == "" {
 		in.kubernetes = recording.KubernetesVersion
 	}

@@ -13,23 +13,55 @@ import (
 // period of the API together.
 const lookAhead = 90 * time.Minute
 
-// settleBoth looks ahead from both ends of what is known; nil where a metric
-// keeps the way open.
-func settleBoth(low, high hpa.Input) *record.SettledSize {
-	from, to := settle(low), settle(high)
-	if from == nil || to == nil {
+// mostTurns bounds how many ways are looked at; with a few uncertain metrics
+// there are some dozens.
+const mostTurns = 500
+
+// settleBoth looks ahead from all that is known, a sync each period; nil where
+// a metric keeps the way open.
+func settleBoth(low, high hpa.Input, period time.Duration) *record.SettledSize {
+	var to *record.SettledSize
+	lowest, highest := int32(math.MaxInt32), int32(0)
+	inputs := turning(low, high)
+	if len(inputs) > mostTurns {
 		return nil
 	}
-	if to.Replicas.Low != from.Replicas.Low {
-		ends := []int32{from.Replicas.Low, to.Replicas.Low}
-		to.Replicas = record.CountRange{Low: slices.Min(ends), High: new(slices.Max(ends))}
+	for _, in := range inputs {
+		if to = settle(in, period); to == nil {
+			return nil
+		}
+		lowest, highest = min(lowest, to.Replicas.Low), max(highest, to.Replicas.Low)
 	}
+	to.Replicas = record.CountRange{Low: lowest, High: &highest}
 	return to
+}
+
+// turning are inputs between which sizes only grow, from that of the smallest
+// totals to that of the largest. A target of the total has turning points in
+// between: in its tolerance the size is kept.
+func turning(low, high hpa.Input) []hpa.Input {
+	all := []hpa.Input{low, high}
+	for i, metric := range high.Metrics {
+		least, most := low.Metrics[i].Seen.Total, metric.Seen.Total
+		if metric.Target != hpa.Value || metric.TargetMilli <= 0 || least == nil || most == nil || *least == *most {
+			continue
+		}
+		before := all
+		for _, total := range high.Turns(metric.TargetMilli, *least, *most) {
+			for _, in := range before {
+				in.Metrics = slices.Clone(in.Metrics)
+				in.Metrics[i].Seen = hpa.Observation{State: hpa.Seen, Total: &total}
+				all = append(all, in)
+			}
+		}
+	}
+	// That of the largest totals last: its way is the one to be shown.
+	return append(all, high)
 }
 
 // settle runs sync after sync with every value as it is and each pod Ready at
 // once, until nothing changes any more.
-func settle(in hpa.Input) *record.SettledSize {
+func settle(in hpa.Input, period time.Duration) *record.SettledSize {
 	// What the pods report changes with their number.
 	load, spreads, ok := spreadOf(in)
 	if !ok {
@@ -63,10 +95,10 @@ func settle(in hpa.Input) *record.SettledSize {
 			out.Path = append(out.Path, record.SizeAt{Seconds: out.AfterSeconds, Replicas: size})
 		}
 		in.Replicas = hpa.Replicas{Spec: size, Status: hpa.Exactly(size), Ready: hpa.Exactly(size)}
-		if in.Now.Sub(last) > longestWait(decision) {
+		if in.Now.Sub(last) > longestWait(decision, period) {
 			break
 		}
-		in.Now = in.Now.Add(hpa.DefaultSyncPeriod)
+		in.Now = in.Now.Add(period)
 		if spreads && size > 0 {
 			in = load.over(in)
 		}
@@ -87,45 +119,10 @@ func exactRescales(rescales hpa.Rescales) bool {
 
 // longestWait is how long a sync can be held by anything: after it, nothing
 // more comes.
-func longestWait(d hpa.Decision) time.Duration {
+func longestWait(d hpa.Decision, period time.Duration) time.Duration {
 	wait := d.Input.LongestPeriod()
 	if d.Stabilization != nil {
 		wait += max(d.Stabilization.UpWindow, d.Stabilization.DownWindow)
 	}
-	return wait + hpa.DefaultSyncPeriod
-}
-
-// merge joins the decisions of the lower and the upper bounds of what was
-// seen: each step is monotone between them.
-func merge(low, high hpa.Decision) hpa.Decision {
-	join := func(a, b hpa.Range) hpa.Range { return hpa.Range{Low: min(a.Low, b.Low), High: max(a.High, b.High)} }
-	merged := high
-	merged.Proposals = slices.Clone(high.Proposals)
-	for i := range merged.Proposals {
-		p, other := &merged.Proposals[i], low.Proposals[i]
-		p.Count, p.TotalLow = join(p.Count, other.Count), other.TotalLow
-		if p.Reason != other.Reason && !math.IsNaN(p.Ratio) {
-			p.Reason = hpa.Rounding
-		}
-	}
-	merged.Raw, merged.Desired = join(low.Raw, high.Raw), join(low.Desired, high.Desired)
-	if low.Winner != high.Winner {
-		merged.Winner = hpa.NoWinner
-	}
-	if low.Blocking != high.Blocking {
-		merged.Blocking = hpa.MaybeBlocked
-	}
-	if low.Stabilization != nil && high.Stabilization != nil {
-		s, l := *high.Stabilization, *high.Limit
-		s.Count, s.Known = join(low.Stabilization.Count, s.Count), s.Known && low.Stabilization.Known
-		l.Count, l.Known = join(low.Limit.Count, l.Count), l.Known && low.Limit.Known
-		if s.Reason != low.Stabilization.Reason {
-			s.Reason = ""
-		}
-		if l.Reason != low.Limit.Reason {
-			l.Reason = ""
-		}
-		merged.Stabilization, merged.Limit = &s, &l
-	}
-	return merged
+	return wait + period
 }

@@ -96,13 +96,13 @@ func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out rec
 			one.setSeen(in, one.metricsOf(out.Triggers))
 		}
 	}
-	merged := merge(hpa.Decide(low), hpa.Decide(high))
+	merged := hpa.Decide(between(low, high))
 	check := hpa.Compare(merged, hpa.Observed{})
 	what.Triggers = triggersOf(link, merged, check)
 	what.Decision = decisionOf(merged, check, hpa.Observed{}, moment{})
 	what.Replicas = countsWith(out.Replicas, settings)
 	todayLow, todayHigh := known(today)
-	what.SettlesToday, what.Settles = settleBoth(todayLow, todayHigh), settleBoth(low, high)
+	what.SettlesToday, what.Settles = settleBoth(todayLow, todayHigh, at.sync()), settleBoth(low, high, at.sync())
 	if link.ScaledObject != nil {
 		size := link.HPA.Status.CurrentReplicas
 		if out.Replicas.Spec != nil {
@@ -112,7 +112,7 @@ func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out rec
 		what.KEDA = loopWith(link, changedObject, what.Triggers, settings, size, at)
 		what.Settles = settleWithKEDA(what.KEDA, what.Replicas, size, low, high, what.Settles, at)
 		what.SettlesToday = settleWithKEDA(out.KEDA, out.Replicas, todayLow.Replicas.Spec, todayLow, todayHigh, what.SettlesToday, at)
-		what.Notes = append(what.Notes, noEffect(changedObject, settings)...)
+		what.Notes = append(what.Notes, noEffect(changedObject, settings, at.sync())...)
 	}
 	return what, nil
 }
@@ -145,6 +145,19 @@ func known(d hpa.Decision) (low, high hpa.Input) {
 		high.Metrics[i].Seen = hpa.Observation{State: hpa.Seen, Total: &highTotal}
 	}
 	return low, high
+}
+
+// between is the input of all totals from those of low to those of high.
+func between(low, high hpa.Input) hpa.Input {
+	in := high
+	in.Metrics = slices.Clone(high.Metrics)
+	for i := range in.Metrics {
+		least, most := low.Metrics[i].Seen.Total, high.Metrics[i].Seen.Total
+		if least != nil && most != nil && *least != *most {
+			in.Metrics[i].Seen = hpa.Observation{State: hpa.Seen, Total: least, Most: most}
+		}
+	}
+	return in
 }
 
 // setSpec changes the HPA's spec as the setting says.

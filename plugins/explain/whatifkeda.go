@@ -150,7 +150,7 @@ func settleWithKEDA(loop *record.KEDALoop, counts record.ReplicaCounts, size int
 			in.Replicas = hpa.Replicas{Spec: loop.Next.To, Status: hpa.Exactly(loop.Next.To), Ready: hpa.Exactly(loop.Next.To)}
 			in.Pods = nil
 		}
-		if settled = settleBoth(low, high); settled != nil {
+		if settled = settleBoth(low, high, at.sync()); settled != nil {
 			settled.Path = append([]record.SizeAt{{Replicas: loop.Next.To}}, settled.Path...)
 		}
 	case keda.StepCoolsDown, keda.StepDeactivates:
@@ -173,7 +173,7 @@ func settleWithKEDA(loop *record.KEDALoop, counts record.ReplicaCounts, size int
 }
 
 // noEffect names the settings that change nothing for this object.
-func noEffect(so keda.ScaledObject, settings []setting) []string {
+func noEffect(so keda.ScaledObject, settings []setting, period time.Duration) []string {
 	var notes []string
 	floor := so.Min() == 0 || so.Spec.IdleReplicaCount != nil
 	cached := slices.ContainsFunc(so.Spec.Triggers, func(t keda.Trigger) bool { return t.UseCachedMetrics })
@@ -183,7 +183,7 @@ func noEffect(so keda.ScaledObject, settings []setting) []string {
 		case one.field == "cooldown", one.field == "activationThreshold":
 			notes = append(notes, fmt.Sprintf("%s has no effect: it is about 0 replicas or an idle count, and the minimum is %d", one.text, so.Min()))
 		case one.field == "pollingInterval" && !cached:
-			notes = append(notes, fmt.Sprintf("%s has no effect on the size: from %d to %d replicas the HPA asks at its own pace, every %gs", one.text, so.Min(), so.Max(), hpa.DefaultSyncPeriod.Seconds()))
+			notes = append(notes, fmt.Sprintf("%s has no effect on the size: from %d to %d replicas the HPA asks at its own pace, every %gs", one.text, so.Min(), so.Max(), period.Seconds()))
 		}
 	}
 	return notes

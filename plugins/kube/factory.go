@@ -33,6 +33,7 @@ const (
 type Factory struct {
 	flags  *genericclioptions.ConfigFlags
 	config func() (*rest.Config, error)
+	clock  *Clock
 }
 
 // NewFactory makes a Factory whose clients send version as part of their user
@@ -41,14 +42,16 @@ func NewFactory(version string, warn rest.WarningHandler) *Factory {
 	flags := genericclioptions.NewConfigFlags(true).
 		WithDiscoveryBurst(requestsBurst).
 		WithDiscoveryQPS(requestsPerSecond)
+	clock := &Clock{}
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
 		config.QPS = requestsPerSecond
 		config.Burst = requestsBurst
 		config.UserAgent = "kubectl-inference/" + version
 		config.WarningHandler = warn
+		config.Wrap(clock.watch)
 		return config
 	}
-	factory := &Factory{flags: flags}
+	factory := &Factory{flags: flags, clock: clock}
 	factory.config = sync.OnceValues(func() (*rest.Config, error) {
 		config, err := flags.ToRESTConfig()
 		if err != nil {
@@ -85,6 +88,9 @@ func (f *Factory) RESTConfig() (*rest.Config, error) {
 	}
 	return rest.CopyConfig(config), nil
 }
+
+// Clock compares the clock of this machine with the API server's.
+func (f *Factory) Clock() *Clock { return f.clock }
 
 // Clientset returns a client for the built-in kinds.
 func (f *Factory) Clientset() (kubernetes.Interface, error) {

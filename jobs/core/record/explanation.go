@@ -33,6 +33,9 @@ type ExplainedMoment struct {
 	Source string `json:"source"`
 	// SlackSeconds is how much earlier the controller's last sync may have been.
 	SlackSeconds float64 `json:"slack_seconds"`
+	// ClockSeconds is how far the API server's clock was ahead of the reader's,
+	// where they differ: Time is the server's.
+	ClockSeconds float64 `json:"clock_seconds,omitempty"`
 }
 
 // UnreadInput is an optional input that was missing.

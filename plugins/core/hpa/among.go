@@ -1,6 +1,9 @@
 package hpa
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The tolerance makes proposals jump: between two values that are out of it lie
 // others that keep the size as it is. So the ends of what is known do not bound
@@ -38,14 +41,26 @@ func (in Input) perReplicaAmong(metric Metric, status Range) (Range, ProposalRea
 }
 
 // wholeAmong bounds the proposals of a metric with a target of the total, for
-// all totals from low to high and all numbers of Ready pods. Beside the ends it
-// takes the last total before, and the first one in and behind the tolerance.
+// all totals from low to high and all numbers of Ready pods.
 func (in Input) wholeAmong(low, high, target int64, ready Range) (Range, ProposalReason) {
 	_, lowRatio := in.whole(low, target, ready.Low)
 	_, highRatio := in.whole(high, target, ready.Low)
+	count := Range{math.MaxInt32, math.MinInt32}
+	for _, total := range in.Turns(target, low, high) {
+		first, _ := in.whole(total, target, ready.Low)
+		last, _ := in.whole(total, target, ready.High)
+		count = count.or(span(first, last))
+	}
+	return count, in.reason(lowRatio, highRatio)
+}
+
+// Turns are the totals between which the proposal of a metric with a target of
+// the total only grows: the ends, the last total below the tolerance, the first
+// and the last one in it, and the first one above.
+func (in Input) Turns(target, low, high int64) []int64 {
 	totals := []int64{low, high}
 	reason := func(total int64) ProposalReason {
-		_, ratio := in.whole(total, target, ready.Low)
+		ratio := float64(total) / float64(target)
 		return in.reason(ratio, ratio)
 	}
 	for _, passed := range []func(int64) bool{
@@ -57,13 +72,8 @@ func (in Input) wholeAmong(low, high, target int64, ready Range) (Range, Proposa
 			totals = append(totals, edge-1, edge)
 		}
 	}
-	count := Range{math.MaxInt32, math.MinInt32}
-	for _, total := range totals {
-		first, _ := in.whole(total, target, ready.Low)
-		last, _ := in.whole(total, target, ready.High)
-		count = count.or(span(first, last))
-	}
-	return count, in.reason(lowRatio, highRatio)
+	slices.Sort(totals)
+	return slices.Compact(totals)
 }
 
 // totalsSeen bounds the total that the controller went on with.
