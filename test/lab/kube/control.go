@@ -68,7 +68,10 @@ func (c *Cluster) ControllerManager(env []string, trust *tls.Config, hpaSync tim
 			"--bind-address=127.0.0.1",
 			"--tls-cert-file=" + c.PKI("apiserver.crt"), "--tls-private-key-file=" + c.PKI("apiserver.key"),
 			"--service-account-private-key-file=" + c.PKI("sa.key"), "--root-ca-file=" + c.PKI("ca.crt"),
-			"--use-service-account-credentials", "--leader-elect=false", "--allocate-node-cidrs=false",
+			"--use-service-account-credentials", "--allocate-node-cidrs=false",
+			// As in every cluster: its Lease says since when the controller
+			// remembers. One that a killed process left is taken over after its term.
+			"--leader-elect=true", "--leader-elect-lease-duration=12s", "--leader-elect-renew-deadline=10s", "--leader-elect-retry-period=1s",
 			"--horizontal-pod-autoscaler-sync-period=" + hpaSync.String(),
 		},
 		Ready: process.HTTP("https://127.0.0.1:10257/healthz", trust),
