@@ -180,7 +180,7 @@ func (r *run) contents(ctx context.Context, v *revision) (keys, extra []string, 
 		if name != record.ManifestName {
 			keys = append(keys, object.Key)
 		}
-		if own(name) || listed[name] {
+		if record.OwnObject(name) || listed[name] {
 			continue
 		}
 		if v.manifest == nil {
@@ -200,9 +200,4 @@ func (r *run) contents(ctx context.Context, v *revision) (keys, extra []string, 
 	}
 	slices.Sort(extra)
 	return keys, extra, nil
-}
-
-// own says whether a name below a revision is one of the sync's own objects.
-func own(name string) bool {
-	return name == record.ManifestName || name == record.SignatureName || strings.HasPrefix(name, store.ProbePrefix) || strings.HasPrefix(name, "_SYNC/")
 }

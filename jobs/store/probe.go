@@ -17,15 +17,12 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
-// ProbePrefix begins the keys of the objects that Probe writes and deletes.
-const ProbePrefix = "_PROBE-"
-
 // Probe finds out, before the first byte of a model, whether the store can be
 // written and what it attests: it writes a small object and an upload below
 // prefix and deletes them. unique makes its key, so that parallel runs do not meet.
 func (b *Bucket) Probe(ctx context.Context, prefix, unique string) (record.StoreCapabilities, error) {
 	var can record.StoreCapabilities
-	key := path.Join(prefix, ProbePrefix+unique)
+	key := path.Join(prefix, record.ProbePrefix+unique)
 	if _, err := b.Head(ctx, key); CauseOf(err) != NoObject {
 		if err == nil {
 			err = fmt.Errorf("probe s3://%s/%s: the key exists already", b.config.Bucket, key)

@@ -24,7 +24,6 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
-	"github.com/kubectl-inference/kubectl-inference/jobs/store"
 	"github.com/kubectl-inference/kubectl-inference/jobs/sync"
 	"github.com/kubectl-inference/kubectl-inference/test/fakes/hub"
 	"github.com/kubectl-inference/kubectl-inference/test/fakes/s3proxy"
@@ -246,7 +245,7 @@ func (c *chaos) whole() {
 		c.t.Errorf("an upload of %s was left open", *upload.Key)
 	}
 	for _, key := range c.store.Keys(c.t, bucket) {
-		if strings.HasPrefix(key, prefix+record.CheckpointFolder) || strings.HasPrefix(key, prefix+store.ProbePrefix) {
+		if strings.HasPrefix(key, prefix+record.CheckpointFolder) || strings.HasPrefix(key, prefix+record.ProbePrefix) {
 			c.t.Errorf("%s was left", key)
 		}
 	}

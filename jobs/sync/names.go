@@ -10,7 +10,6 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
-	"github.com/kubectl-inference/kubectl-inference/jobs/store"
 )
 
 // maxKey is S3's limit on a key, in bytes of UTF-8.
@@ -52,7 +51,7 @@ func checkName(prefix, name string) error {
 	case path.Clean("/"+name) != "/"+name:
 		// Empty, "." and ".." segments, and a slash at either end.
 		return fmt.Errorf("the name %q is not a plain relative path", name)
-	case name == record.ManifestName, strings.HasPrefix(name, store.ProbePrefix), strings.HasPrefix(name+"/", record.CheckpointFolder):
+	case name == record.ManifestName, strings.HasPrefix(name, record.ProbePrefix), strings.HasPrefix(name+"/", record.CheckpointFolder):
 		return fmt.Errorf("the name %q is reserved for the sync itself", name)
 	case len(path.Join(prefix, name)) > maxKey:
 		return fmt.Errorf("the key of %q would be longer than %d bytes", name, maxKey)

@@ -122,7 +122,7 @@ func TestCheckNames(t *testing.T) {
 		"shadow":         {paths: []string{"a/b/c", "a"}, want: `"a" is a file, and a directory`},
 		"manifest":       {paths: []string{record.ManifestName}, want: "reserved"},
 		"nested is fine": {paths: []string{"sub/" + record.ManifestName}},
-		"probe":          {paths: []string{store.ProbePrefix + "x"}, want: "reserved"},
+		"probe":          {paths: []string{record.ProbePrefix + "x"}, want: "reserved"},
 		"too long":       {paths: []string{strings.Repeat("a", 1025)}, want: "longer than 1024"},
 	}
 	for name, test := range tests {

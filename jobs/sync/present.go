@@ -113,7 +113,7 @@ func (r *run) reportExtra(sizes map[string]int64, planned map[string]bool) {
 	extra := 0
 	example := ""
 	for key := range sizes {
-		if planned[key] || strings.HasPrefix(strings.TrimPrefix(strings.TrimPrefix(key, r.prefix), "/"), store.ProbePrefix) {
+		if planned[key] || record.OwnObject(strings.TrimPrefix(strings.TrimPrefix(key, r.prefix), "/")) {
 			continue
 		}
 		if extra++; example == "" || key < example {

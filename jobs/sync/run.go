@@ -341,7 +341,7 @@ func (r *run) open(ctx context.Context) error {
 // probe tries what the store can do, and says in words what it cannot.
 func (r *run) probe(ctx context.Context) error {
 	unique := rand.Text()
-	r.probed = r.key(store.ProbePrefix + unique)
+	r.probed = r.key(record.ProbePrefix + unique)
 	can, err := r.bucket.Probe(ctx, r.prefix, unique)
 	if err != nil {
 		return err

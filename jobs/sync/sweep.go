@@ -30,7 +30,7 @@ func (r *run) sweep(ctx context.Context) {
 	for _, upload := range uploads {
 		// Of this run's own probe too: where the answer to the start of an
 		// upload was lost, the SDK started a second one.
-		if upload.Key == r.probed || strings.HasPrefix(upload.Key, r.key(store.ProbePrefix)) && upload.Initiated.Before(r.started) {
+		if upload.Key == r.probed || strings.HasPrefix(upload.Key, r.key(record.ProbePrefix)) && upload.Initiated.Before(r.started) {
 			err = errors.Join(err, r.bucket.AbortUpload(ctx, upload))
 			continue
 		}
@@ -76,7 +76,7 @@ func (r *run) dropCheckpoints(ctx context.Context) error {
 // just begun is another run's.
 func (r *run) dropProbes(ctx context.Context) error {
 	var failed error
-	for object, err := range r.bucket.List(ctx, r.key(store.ProbePrefix)) {
+	for object, err := range r.bucket.List(ctx, r.key(record.ProbePrefix)) {
 		if err == nil && (object.Key == r.probed || object.Modified.Before(r.started)) {
 			err = r.bucket.Delete(ctx, object.Key)
 		}

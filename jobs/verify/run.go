@@ -206,9 +206,7 @@ func (r *run) list(ctx context.Context) (map[string]int64, error) {
 			return nil, err
 		}
 		name := strings.TrimPrefix(object.Key, below)
-		if name != record.ManifestName && name != record.SignatureName && !strings.HasPrefix(name, store.ProbePrefix) {
-			there[name] = object.Size
-		} else if _, listed := r.line(name); listed {
+		if _, listed := r.line(name); listed || !record.OwnObject(name) {
 			there[name] = object.Size
 		}
 	}

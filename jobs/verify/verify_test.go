@@ -154,6 +154,8 @@ func TestDamage(t *testing.T) {
 			problems("config.json", "checksum", config.S3.ChecksumSHA256, "none"), []record.ModelProblem{}},
 		{"a file too many", func() { w.put("consolidated.safetensors", []byte("x"), nil) }, delete("consolidated.safetensors"),
 			problems("consolidated.safetensors", "extra", "nothing", "1 bytes"), nil},
+		{"what a killed sync left of its own", func() { w.put(record.CheckpointFolder+"ab12", []byte("x"), nil) }, delete(record.CheckpointFolder + "ab12"),
+			[]record.ModelProblem{}, []record.ModelProblem{}},
 		{"a name of two lines", func() { w.put("model\r\n.bin", []byte("x"), nil) }, delete("model\r\n.bin"),
 			problems("model\r\n.bin", "extra", "nothing", "1 bytes"), nil},
 		{"one shard of several parts put in one", func() {
