@@ -4,6 +4,9 @@
 //	runner   the frame of a Job: plan in, events and result out, exit code
 //
 //	sync     copies a Hub revision into a bucket, verified, manifest last
+//	verify   holds a prefix against its manifest
+//	prune    deletes the revisions that nothing uses
+//	signing  signs manifests and checks signatures (OpenSSF Model Signing)
 //	rollout  serves a verified prefix and measures the cold start
 //	bench    sends the load and measures
 //
@@ -11,6 +14,7 @@
 //	store    edge: S3
 //	openai   edge: the streaming client of the engine's API
 //	prom     edge: Prometheus windows
+//	metrics  edge: what a running sync exposes and pushes
 //	cluster  edge: the Kubernetes API from inside a pod
 //
 //	core     pure: record (every document that both sides share), stats,

@@ -13,8 +13,10 @@
 //	core        pure: hpa (the HPA's decision), keda (ScaledObjects and their
 //	            triggers), chain (the objects from owner to pods), capacity
 //	            (curve, knee, thresholds), plan (changes and their inverse),
-//	            predictor (the objects that serve)
+//	            predictor (the objects that serve), query (what a PromQL query
+//	            asks for), references (which objects use a model in a bucket)
 //	kube        edge: clients, the chain's objects, API errors in words
+//	prom        edge: Prometheus as KEDA reaches it, credentials included
 //	jobrun      edge: Jobs created, followed, left and found again
 //	output      edge: documents as data, tables, charts, differences
 //	term        edge: streams, colour, width
