@@ -64,6 +64,19 @@ bench-client: ## compare bench's client with a bare reader, Python aiohttp, hey,
 	@go build -o bin/benchclient ./test/benchclient
 	@bin/benchclient run -list $(BENCH_STREAMS) -seconds $(BENCH_SECONDS) -python $(BENCH_PYTHON)
 
+# awscli and rclone are Debian packages; what is not there is said to be absent.
+# The store's data and one model more must fit into memory (BENCH_SYNC_BYTES).
+BENCH_SYNC_BYTES ?= 2GiB
+BENCH_SYNC_ROUNDS ?= 3
+BENCH_SYNC_MEMORY ?= 1GB,8GB,40GB
+BENCH_SYNC_RECORD ?=
+BENCH_AWS ?= aws
+.PHONY: bench-sync
+bench-sync: build servers ## compare sync-model with curl, sha256sum and aws or rclone, and with the machine's limits (BENCH_SYNC_RECORD=test/BENCHMARKS.md)
+	@go build -o bin/benchsync ./test/benchsync
+	@bin/benchsync run -versitygw $(LAB_DIR)/bin/versitygw -bytes $(BENCH_SYNC_BYTES) -rounds $(BENCH_SYNC_ROUNDS) -memory $(BENCH_SYNC_MEMORY) \
+	  -aws $(BENCH_AWS) -record '$(BENCH_SYNC_RECORD)'
+
 CHAOS ?= 200
 .PHONY: chaos-sync
 chaos-sync: servers ## kill 200 syncs at random moments under random faults (CHAOS=, CHAOS_SEED=)
