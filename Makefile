@@ -82,6 +82,10 @@ CHAOS ?= 200
 chaos-sync: servers ## kill 200 syncs at random moments under random faults (CHAOS=, CHAOS_SEED=)
 	cd jobs/sync && LAB_VERSITYGW=$(LAB_DIR)/bin/versitygw CHAOS_RUNS=$(CHAOS) go test -count=1 -timeout 2h -v -run TestChaos .
 
+.PHONY: knee-proof
+knee-proof: ## find engines of known capacity 300 times, and say how close
+	KNEE_RUNS=100 go test -count=1 -v -run TestSearchFindsKnownCapacity ./jobs/core/knee
+
 .PHONY: lint
 lint: ## gofmt, go vet, staticcheck
 	@unformatted=$$(gofmt -l cmd plugins jobs manifests test); if [ -n "$$unformatted" ]; then echo "gofmt would change:" $$unformatted; exit 1; fi

@@ -37,6 +37,12 @@ type BenchCase struct {
 	// SharedPrefix and Sessions make prompts begin alike on purpose.
 	SharedPrefix *workload.SharedPrefix `json:"shared_prefix,omitempty"`
 	Sessions     *workload.Sessions     `json:"sessions,omitempty"`
+	// Repeat counts the runs of one load after the first: 2 is the second.
+	Repeat int `json:"repeat,omitempty"`
+	// Stop is the case's own rules of ending early; nil is the plan's. Reason is
+	// why the case is there, where a search chose it.
+	Stop   *StopRules `json:"stop,omitempty"`
+	Reason string     `json:"reason,omitempty"`
 }
 
 // Shape names the token shape of a case, as in "1024/128"; a ~ marks a
@@ -105,6 +111,11 @@ func (c BenchCase) validate(p BenchPlan) error {
 	}
 	if err := c.Mix().Validate(); err != nil {
 		return refuse("", "%w", err)
+	}
+	if c.Stop != nil {
+		if err := c.Stop.validate(); err != nil {
+			return err
+		}
 	}
 	if c.Arrival == nil {
 		return nil

@@ -45,6 +45,13 @@ type BenchPlan struct {
 	// MaxErrorRate is the share of failed requests, 0 to 1, above which a case
 	// is not usable and the run ends with exit code 3.
 	MaxErrorRate float64 `json:"max_error_rate"`
+	// MinGoodput is the share of good requests, 0 to 1, below which a case ends
+	// the run with exit code 3; 0 asks for none.
+	MinGoodput float64 `json:"min_goodput,omitempty"`
+	// Stop are the rules by which cases end early; nil for none.
+	Stop *StopRules `json:"stop,omitempty"`
+	// FindKnee searches for the highest rate in place of Cases.
+	FindKnee *KneeSearch `json:"find_knee,omitempty"`
 }
 
 // The protocols of a BenchTarget.
@@ -145,8 +152,25 @@ func (p BenchPlan) Validate() error {
 		return refuse("a time or the temperature is below 0")
 	case p.MaxErrorRate < 0 || p.MaxErrorRate > 1:
 		return refuse("max_error_rate %v is not between 0 and 1", p.MaxErrorRate)
-	case len(p.Cases) == 0:
+	case p.MinGoodput < 0 || p.MinGoodput > 1:
+		return refuse("min_goodput %v is not between 0 and 1", p.MinGoodput)
+	case p.MinGoodput > 0 && len(p.SLOs) == 0:
+		return refuseWith("give an objective, such as --slo p99_e2e=30s", "min_goodput needs an objective that makes a request good")
+	case len(p.Cases) == 0 && p.FindKnee == nil:
 		return refuseWith("give a concurrency or a rate, and lengths of prompts and outputs", "it has no case")
+	}
+	if p.FindKnee != nil {
+		if err := p.FindKnee.validate(p); err != nil {
+			return err
+		}
+	}
+	if p.Stop != nil {
+		if err := p.Stop.validate(); err != nil {
+			return err
+		}
+		if p.Stop.Objective > 0 && len(p.SLOs) == 0 {
+			return refuseWith("give an objective, such as --slo p99_e2e=30s", "stop.objective needs an objective")
+		}
 	}
 	names := make(map[string]bool, len(p.Cases))
 	for _, c := range p.Cases {
@@ -190,6 +214,9 @@ func (p BenchPlan) Validate() error {
 // warm-up, duration and the wait for the last scrape, for each case.
 func (p BenchPlan) TotalSeconds() float64 {
 	sum := 0.0
+	if p.FindKnee != nil {
+		sum = p.FindKnee.BudgetSeconds
+	}
 	for _, c := range p.Cases {
 		sum += p.WarmupSeconds + p.Seconds(c)
 		if p.Prometheus != nil {

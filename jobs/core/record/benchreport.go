@@ -22,6 +22,10 @@ type BenchReport struct {
 	// Cases are in the order in which they ran. A run that was ended early has
 	// fewer than its plan.
 	Cases []CaseReport `json:"cases"`
+	// Skipped are the cases of the plan that a stop rule left out.
+	Skipped []SkippedCase `json:"skipped,omitempty"`
+	// Knee is the answer of the plan's search; nil without one.
+	Knee *KneeResult `json:"knee,omitempty"`
 	// Incomplete is true while cases of the plan are missing: the run is under
 	// way, or was ended early.
 	Incomplete bool `json:"incomplete,omitempty"`
@@ -116,6 +120,12 @@ type CaseReport struct {
 	PromptTokensPerSecond float64       `json:"prompt_tokens_per_second"`
 	Latency               CaseLatencies `json:"latency"`
 	Goodput               Goodput       `json:"goodput"`
+	// Objectives counts each objective of the plan by itself.
+	Objectives []ObjectiveCount `json:"objectives,omitempty"`
+	// Backlog is of an open loop of a steady rate; nil otherwise.
+	Backlog *Backlog `json:"backlog,omitempty"`
+	// Stopped is the rule that ended the case early; nil where its time did.
+	Stopped *BenchFinding `json:"stopped,omitempty"`
 	// Server holds the server's own series over W, by signal (BenchSignals). A
 	// signal that the server does not have, or that was not asked for, is null.
 	Server map[string]*ServerSeries `json:"server"`

@@ -14,6 +14,11 @@ import (
 // SLOMetrics lists the latencies that an objective can limit.
 func SLOMetrics() []string { return []string{MetricE2E, MetricTTFT, MetricTPOT, MetricMaxStall} }
 
+// String names the latency as the flag --slo does: p99_e2e.
+func (s BenchSLO) String() string {
+	return "p" + strconv.FormatFloat(s.Percentile, 'f', -1, 64) + "_" + s.Metric
+}
+
 // ParseSLO reads an objective as the flag --slo has it: p99_e2e=30s. The limit
 // is a duration, or a number of seconds.
 func ParseSLO(text string) (BenchSLO, error) {
