@@ -1,5 +1,5 @@
 // Package manifests holds the YAML that the plugin applies or prints: the Job
-// that its work runs in, the least RBAC for each command, templates of
+// that its work runs in, the least RBAC for each command, that for holding scaling, templates of
 // predictors, and examples.
 package manifests
 
@@ -7,5 +7,5 @@ import "embed"
 
 // Files is the whole folder.
 //
-//go:embed jobs rbac templates examples
+//go:embed jobs rbac hold templates examples
 var Files embed.FS

@@ -101,7 +101,7 @@ typed kubectl apply -f manifests/examples/seed/scaledobject.yaml
 
 say "3. how much does one replica carry? the seed's concurrency profile, short windows"
 typed kubectl inference bench isvc/deepseek-r1-14b --name "demo-$(date +%H%M%S)" --concurrency 1,5,10,20,40 --prompt-tokens 1024 --output-tokens 128 \
-  --warmup 3s --duration 12s --scrape-interval 2s
+  --warmup 3s --duration 12s --scrape-interval 2s --allow-scaling
 run=$(kubectl inference bench list -o jsonpath='{.items[0].name}')
 
 say "4. which thresholds follow? shown first, then applied"
@@ -111,7 +111,7 @@ saved "$LAB_DIR/tuning-plan.json" kubectl inference tune isvc/deepseek-r1-14b --
 
 say "5. more load than one replica carries: KEDA sees the queue, the HPA adds replicas"
 typed kubectl inference bench isvc/deepseek-r1-14b --name "load-$(date +%H%M%S)" --concurrency 80 --prompt-tokens 1024 --output-tokens 128 \
-  --warmup 3s --duration 100s --scrape-interval 2s --wait=false
+  --warmup 3s --duration 100s --scrape-interval 2s --allow-scaling --wait=false
 for _ in $(seq 60); do
   replicas=$(kubectl get deployment deepseek-r1-14b-predictor -o jsonpath='{.spec.replicas}')
   [ "$replicas" -ge 2 ] && break

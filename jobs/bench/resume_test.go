@@ -136,7 +136,9 @@ func TestCheckpointFails(t *testing.T) {
 	if got.err != nil || len(got.report.Cases) != 3 {
 		t.Errorf("%d cases: %v", len(got.report.Cases), got.err)
 	}
-	if !slices.ContainsFunc(got.events, func(e record.Event) bool { return e.Name == bench.EventKeep && strings.Contains(e.Message, "forbidden") }) {
+	if !slices.ContainsFunc(got.events, func(e record.Event) bool {
+		return e.Name == bench.EventKeep && strings.Contains(e.Message, "forbidden")
+	}) {
 		t.Error("the blip was not told")
 	}
 }

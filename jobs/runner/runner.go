@@ -38,7 +38,7 @@ type Work func(ctx context.Context, process Process, plan []byte, emit func(reco
 
 // Works are the subcommands of inference-job.
 func Works() map[string]Work {
-	return map[string]Work{"sync": runSync, "verify": runVerify, "prune": runPrune, "bench": runBench, "rollout": runRollout}
+	return map[string]Work{"sync": runSync, "verify": runVerify, "prune": runPrune, "bench": runBench, "rollout": runRollout, "hold": runHold}
 }
 
 // Execute runs `inference-job COMMAND` and returns the exit code.

@@ -78,7 +78,7 @@ func TestLocate(t *testing.T) {
 	server.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/scaledobjects.keda.sh")
 	server.Kubectl(t, scalers, "apply", "-f", "-")
 	with, got := plan("svc", "web")
-	if got.err != nil || with.Prometheus == nil || with.Prometheus.URL != "http://prometheus.monitoring:9090" || with.Prometheus.PodRegex != "web-.*" || with.Prometheus.ScrapeLagSeconds != 17 || got.stderr != "" {
+	if got.err != nil || with.Prometheus == nil || with.Prometheus.URL != "http://prometheus.monitoring:9090" || with.Prometheus.PodRegex != "web-.*" || with.Prometheus.ScrapeLagSeconds != 17 || !strings.HasPrefix(got.stderr, "warning: scaledobject/web scales the target between 0 and 100 replicas while it is measured: the run would be refused") {
 		t.Errorf("with KEDA: %+v, %+v", with.Prometheus, got)
 	}
 	own, got := plan("svc/web", "--url", "http://gateway", "--prometheus", "http://mine:9090")
@@ -89,15 +89,42 @@ func TestLocate(t *testing.T) {
 		t.Errorf("a Service that nothing scales: %+v, %+v", alone.Prometheus, got)
 	}
 
+	// Replicas that change spoil a measurement, so somebody decides what becomes
+	// of the autoscaler before anything starts.
+	server.Kubectl(t, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"web"},"spec":{"replicas":2,"selector":{"matchLabels":{"app":"web"}},"template":{"metadata":{"labels":{"app":"web"}},"spec":{"containers":[{"name":"c","image":"i"}]}}}}`, "apply", "-n", "default", "-f", "-")
+	live := run(t, nil, "--kubeconfig", server.Kubeconfig(apiserver.Admin), "--image", "i", "svc/web")
+	if text := failure.Text(live.err); failure.KindOf(live.err) != failure.Usage || !strings.Contains(text, "error: bench: scaledobject/web scales the target between 0 and 100 replicas while it is measured\nhint: add --hold-scaling ") {
+		t.Errorf("a live autoscaler: %s", text)
+	}
+	for _, test := range []struct {
+		flag string
+		want record.BenchScaling
+	}{
+		{"--hold-scaling", record.BenchScaling{Mode: record.ScalingHeld, Object: "scaledobject/web", Replicas: 2}},
+		{"--hold-scaling=1", record.BenchScaling{Mode: record.ScalingHeld, Object: "scaledobject/web", Replicas: 1}},
+		{"--allow-scaling", record.BenchScaling{Mode: record.ScalingAllowed, Object: "scaledobject/web"}},
+	} {
+		if held, got := plan("svc/web", test.flag); got.err != nil || got.stderr != "" || held.Scaling == nil || *held.Scaling != test.want {
+			t.Errorf("%s: %+v, %+v", test.flag, held.Scaling, got)
+		}
+	}
+	if got := run(t, nil, "--kubeconfig", server.Kubeconfig(apiserver.Admin), "--image", "i", "svc/web", "--hold-scaling"); failure.KindOf(got.err) != failure.NotFound ||
+		!strings.Contains(failure.HintOf(got.err), "`kubectl inference manifests hold/rbac | kubectl apply -n default -f -`") {
+		t.Errorf("without the identity: %s", failure.Text(got.err))
+	}
+
 	for name, test := range map[string]struct {
 		args []string
 		kind failure.Kind
 		want string
 	}{
-		"unknown type": {[]string{"isvc/web"}, failure.NotFound, "error: find isvc/web: the server doesn't have a resource type \"isvc\"\nhint: give TYPE/NAME, such as isvc/NAME or svc/NAME; is KServe installed?\n"},
-		"no name":      {[]string{"svc"}, failure.Usage, "error: find svc: no name given\nhint: give TYPE/NAME, such as isvc/NAME or svc/NAME\n"},
-		"absent":       {[]string{"svc/gone"}, failure.NotFound, "error: find svc/gone in namespace default: services \"gone\" not found\nhint: `kubectl get services -A` lists what there is; -n chooses the namespace\n"},
-		"not a server": {[]string{"ns/default"}, failure.Usage, "error: measure Namespace default: it does not answer requests\nhint: give isvc/NAME, llmisvc/NAME, deploy/NAME or svc/NAME, or --url\n"},
+		"hold and allow": {[]string{"svc/web", "--hold-scaling", "--allow-scaling"}, failure.Usage, "error: read --hold-scaling and --allow-scaling: they exclude each other\nhint: leave out one of the two\n"},
+		"hold nothing":   {[]string{"svc/web", "--hold-scaling=0"}, failure.Usage, "error: read --hold-scaling: \"0\" is not a number of replicas from 1 to 1000\nhint: write --hold-scaling for what there is now, or --hold-scaling=1\n"},
+		"hold a URL":     {[]string{"--url", "http://x", "--hold-scaling"}, failure.Usage, "error: read --hold-scaling: --url alone does not say what is scaled\nhint: give the target too, such as isvc/NAME --url URL\n"},
+		"unknown type":   {[]string{"isvc/web"}, failure.NotFound, "error: find isvc/web: the server doesn't have a resource type \"isvc\"\nhint: give TYPE/NAME, such as isvc/NAME or svc/NAME; is KServe installed?\n"},
+		"no name":        {[]string{"svc"}, failure.Usage, "error: find svc: no name given\nhint: give TYPE/NAME, such as isvc/NAME or svc/NAME\n"},
+		"absent":         {[]string{"svc/gone"}, failure.NotFound, "error: find svc/gone in namespace default: services \"gone\" not found\nhint: `kubectl get services -A` lists what there is; -n chooses the namespace\n"},
+		"not a server":   {[]string{"ns/default"}, failure.Usage, "error: measure Namespace default: it does not answer requests\nhint: give isvc/NAME, llmisvc/NAME, deploy/NAME or svc/NAME, or --url\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, got := plan(test.args...)
@@ -110,7 +137,8 @@ func TestLocate(t *testing.T) {
 		server.Kubectl(t, "", "create", "role", "look", "-n", "default", "--verb=get", "--resource=services")
 		server.Kubectl(t, "", "create", "rolebinding", "look", "-n", "default", "--role=look", "--user="+apiserver.Guest)
 		got := run(t, nil, "--kubeconfig", server.Kubeconfig(apiserver.Guest), "--dry-run", "svc/web")
-		if got.err != nil || got.stderr != missing {
+		const unread = "warning: cannot list horizontalpodautoscalers: whether something scales the target is not known; a case in which replicas change is not valid\n"
+		if got.err != nil || got.stderr != missing+unread {
 			t.Errorf("%+v", got)
 		}
 	})

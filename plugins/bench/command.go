@@ -102,9 +102,12 @@ type options struct {
 	scrapes     time.Duration
 	apiSecret   string
 	insecure    bool
-	local       bool
-	records     string
-	dryRun      bool
+
+	holdScaling  string
+	allowScaling bool
+	local        bool
+	records      string
+	dryRun       bool
 
 	// loads are the groups of cases, from the flags or the file.
 	loads       []load
@@ -221,6 +224,9 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.DurationVar(&o.scrapeLag, "scrape-lag", 0, "wait for the last scrape of a window (default the scrape interval and 2s)")
 	flags.StringVar(&o.apiSecret, "api-key-secret", "", "Secret with the API key: NAME, or NAME/KEY (default key "+keyAPI+"); with --local, the environment variable of that name is used")
 	flags.BoolVar(&o.insecure, "insecure-skip-target-tls-verify", false, "accept any certificate of the target: anybody on the way can read the API key")
+	flags.StringVar(&o.holdScaling, "hold-scaling", "", "keep the number of replicas while the run lasts: what there is now, or =N; a Job of its own gives scaling back when the run has ended, is gone or takes too long (needs `kubectl inference manifests hold/rbac`)")
+	flags.Lookup("hold-scaling").NoOptDefVal = holdCurrent
+	flags.BoolVar(&o.allowScaling, "allow-scaling", false, "measure although an autoscaler is live; a case in which the number of replicas changes is not valid")
 	flags.BoolVar(&o.local, "local", false, "send the load from here; needs --url")
 	flags.StringVar(&o.records, "records", "", "with --local: file for one JSON line a request")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print the plan and start nothing")
@@ -246,6 +252,9 @@ func (o *options) validate() error {
 		return failure.New(failure.Usage, "the records of a Job are not kept yet; add --local", "read --records: it works with --local only")
 	}
 	if err := o.validateTarget(); err != nil {
+		return err
+	}
+	if err := o.validateScaling(); err != nil {
 		return err
 	}
 	if o.job.Timeout < 0 {

@@ -39,6 +39,13 @@ func (o *options) locate(ctx context.Context) (place, error) {
 	if o.url != "" {
 		at.url = o.url
 	}
+	client, err := o.factory.Dynamic()
+	if err != nil {
+		return place{}, err
+	}
+	if at.scaler, at.unread, err = scalerOf(ctx, client, namespace, workload); err != nil {
+		return place{}, err
+	}
 	at.prometheus = o.prometheus
 	if at.prometheus == "" {
 		if at.prometheus, err = o.triggersServer(ctx, namespace, workload); err != nil {

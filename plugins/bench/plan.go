@@ -19,6 +19,10 @@ type place struct {
 	prometheus string
 	namespace  string
 	podRegex   string
+	// scaler is what scales the target, nil where nothing was found; unread says
+	// what could not be listed to find it.
+	scaler *scaler
+	unread string
 }
 
 // required are the signals without which a case with Prometheus is not valid.

@@ -31,6 +31,10 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	held, err := o.scaling(ctx, at, &plan)
+	if err != nil {
+		return err
+	}
 	if o.dryRun {
 		return o.out.Print(o.streams.Out, plan, func(w io.Writer) error { return renderPlan(w, plan) })
 	}
@@ -50,10 +54,22 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	spec := jobrun.Spec{Command: "bench", Run: plan.Run, Namespace: namespace, Plan: plan, CallsAPI: true, Retries: retries, Final: []int32{int32(failure.Failed), int32(failure.Unreachable)}}
+	spec := o.spec(plan.Run, namespace)
+	spec.Plan, spec.CallsAPI, spec.Retries = plan, true, retries
+	spec.Final = []int32{int32(failure.Failed), int32(failure.Unreachable)}
 	o.environment(&spec)
 	o.job.Apply(&spec)
+	undo := func() error { return nil }
+	if held != nil {
+		if undo, err = o.holdFor(ctx, at.scaler, *held, spec); err != nil {
+			return err
+		}
+	}
 	event, err := o.job.Run(ctx, o.factory, o.streams, spec, false)
+	if event == nil && err != nil {
+		// The run did not start, so nobody needs the hold.
+		return errors.Join(err, undo())
+	}
 	// A run whose objective was missed has a report all the same.
 	if event == nil || (err != nil && failure.KindOf(err) != failure.Differs) {
 		return err

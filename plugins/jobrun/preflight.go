@@ -20,10 +20,13 @@ import (
 // to look is no reason not to try.
 func (j Jobs) preflight(ctx context.Context, spec Spec, job *batchv1.Job) error {
 	account := job.Spec.Template.Spec.ServiceAccountName
-	rbac := spec.Command
+	rbac := "rbac/" + spec.Command
 	if account == "inference-sync" {
 		// The commands on a bucket share the sync's identity.
-		rbac = "sync"
+		rbac = "rbac/sync"
+	}
+	if spec.Command == "hold" {
+		rbac = "hold/rbac"
 	}
 	_, err := j.Client.CoreV1().ServiceAccounts(job.Namespace).Get(ctx, account, metav1.GetOptions{})
 	switch {
@@ -32,7 +35,7 @@ func (j Jobs) preflight(ctx context.Context, spec Spec, job *batchv1.Job) error 
 			return err
 		}
 		return failure.New(failure.NotFound,
-			fmt.Sprintf("create it with the least rights it needs: `kubectl inference manifests rbac/%s | kubectl apply -n %s -f -`\nor name another with --service-account", rbac, job.Namespace),
+			fmt.Sprintf("create it with the least rights it needs: `kubectl inference manifests %s | kubectl apply -n %s -f -`\nor name another with --service-account", rbac, job.Namespace),
 			"start job %s: there is no ServiceAccount %s/%s", job.Name, job.Namespace, account)
 	case err != nil && !apierrors.IsForbidden(err):
 		return kube.Explain(err, "get serviceaccount %s/%s", job.Namespace, account)

@@ -42,6 +42,9 @@ type BenchPlan struct {
 	SLOs []BenchSLO `json:"slos"`
 	// Prometheus is where the server's own series are; nil leaves them out.
 	Prometheus *BenchPrometheus `json:"prometheus"`
+	// Scaling says what became of the target's autoscaler while it was measured;
+	// nil where none was found, or none was looked for.
+	Scaling *BenchScaling `json:"scaling,omitempty"`
 	// MaxErrorRate is the share of failed requests, 0 to 1, above which a case
 	// is not usable and the run ends with exit code 3.
 	MaxErrorRate float64 `json:"max_error_rate"`
@@ -52,6 +55,22 @@ type BenchPlan struct {
 	Stop *StopRules `json:"stop,omitempty"`
 	// FindKnee searches for the highest rate in place of Cases.
 	FindKnee *KneeSearch `json:"find_knee,omitempty"`
+}
+
+// What becomes of an autoscaler during a run.
+const (
+	ScalingHeld    = "held"
+	ScalingAllowed = "allowed"
+)
+
+// BenchScaling is the autoscaler of the target during a run.
+type BenchScaling struct {
+	// Mode is ScalingHeld or ScalingAllowed.
+	Mode string `json:"mode"`
+	// Object is what scales, as KIND/NAME.
+	Object string `json:"object"`
+	// Replicas is the number that is held; 0 where scaling is allowed.
+	Replicas int32 `json:"replicas,omitempty"`
 }
 
 // The protocols of a BenchTarget.
