@@ -3,9 +3,11 @@ package bench
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/knee"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/stats"
 	"github.com/kubectl-inference/kubectl-inference/jobs/openai"
@@ -15,7 +17,7 @@ import (
 // progress once a second, until the last request is over.
 func (l *loop) collect(ctx context.Context) (*collected, error) {
 	r := l.run
-	all := &collected{plan: r.plan, c: l.c, counts: emptyCounts()}
+	all := &collected{plan: r.plan, c: l.c, counts: emptyCounts(), tally: knee.NewTally(r.plan.SLOs), base: l.start}
 	progress := time.NewTicker(time.Second)
 	defer progress.Stop()
 	// Observations wait here until the window's start is known.
@@ -51,6 +53,7 @@ func (l *loop) collect(ctx context.Context) (*collected, error) {
 			}
 			early = nil
 			all.add(o)
+			l.stopEarly(all)
 		case <-progress.C:
 			l.progress(&live)
 		}
@@ -79,7 +82,7 @@ func (c *liveCounts) add(o observation) {
 func (l *loop) progress(live *liveCounts) {
 	r := l.run
 	now := r.Now()
-	total := r.plan.WarmupSeconds + r.plan.Seconds(l.c)
+	total := r.plan.Warmup(l.c) + r.plan.Seconds(l.c)
 	gone := now.Sub(l.start).Seconds()
 	phase := "measure"
 	switch _, end := l.bounds(); {
@@ -107,7 +110,7 @@ func (l *loop) progress(live *liveCounts) {
 	}
 	done, all := min(gone, total), 0.0
 	for i, c := range r.plan.Cases {
-		seconds := r.plan.WarmupSeconds + r.plan.Seconds(c)
+		seconds := r.plan.Warmup(c) + r.plan.Seconds(c)
 		if all += seconds; i < l.index {
 			done += seconds
 		}
@@ -129,6 +132,8 @@ type collected struct {
 	ttft, ttftEff, ttfot, tpot, icl, itl, e2e, e2eEff, stall stats.Sample
 	slip                                                     stats.Sample
 	good                                                     int
+	tally                                                    *knee.Tally
+	base                                                     time.Time // the zero of the tally's times
 	outputTokens, promptTokens, bytes, chunks                float64
 	flow                                                     float64 // requests by the share of their time in the window
 	buffered                                                 int
@@ -200,6 +205,8 @@ func (a *collected) start(o observation, tokens int) {
 		if !o.heldBack {
 			a.slip.Add(reply.Sent.Sub(o.due).Seconds())
 		}
+		ratios := ratios(a.plan.SLOs, reply, tokens)
+		a.tally.Add(reply.Sent.Sub(a.base).Seconds(), reply.End().Sub(reply.Sent).Seconds(), ratios)
 		if reply.Class != "" {
 			a.counts.Failed++
 			a.counts.Errors[reply.Class]++
@@ -207,7 +214,7 @@ func (a *collected) start(o observation, tokens int) {
 			return
 		}
 		a.counts.Succeeded++
-		if meets(a.plan.SLOs, reply, tokens) {
+		if len(ratios) == 0 || slices.Max(ratios) <= 1 {
 			a.good++
 		}
 	}
@@ -278,18 +285,21 @@ func promptOf(o observation) int {
 	return o.prompt
 }
 
-// meets says whether a successful request is within every objective. An
-// objective for a latency that the request does not have, such as TPOT for one
-// token, is met; TTFT without a stream is not known and is not.
-func meets(slos []record.BenchSLO, reply *openai.Reply, tokens int) bool {
-	for _, slo := range slos {
+// ratios are a request's latencies as shares of the objectives' limits; nil for
+// one that failed. A latency that the request does not have, such as TPOT for one
+// token, is 0; TTFT without a stream is not known and over its limit.
+func ratios(slos []record.BenchSLO, reply *openai.Reply, tokens int) []float64 {
+	if reply.Class != "" {
+		return nil
+	}
+	all := make([]float64, len(slos))
+	for i, slo := range slos {
 		var seconds float64
 		switch slo.Metric {
 		case record.MetricTTFT:
-			if reply.FirstToken.IsZero() {
-				return false
+			if seconds = math.Inf(1); !reply.FirstToken.IsZero() {
+				seconds = reply.FirstToken.Sub(reply.Sent).Seconds()
 			}
-			seconds = reply.FirstToken.Sub(reply.Sent).Seconds()
 		case record.MetricTPOT:
 			tpot, _ := reply.TPOT(tokens)
 			seconds = tpot.Seconds()
@@ -300,11 +310,9 @@ func meets(slos []record.BenchSLO, reply *openai.Reply, tokens int) bool {
 				seconds = slices.Max(reply.Gaps).Seconds()
 			}
 		}
-		if seconds > slo.MaxSeconds {
-			return false
-		}
+		all[i] = seconds / slo.MaxSeconds
 	}
-	return true
+	return all
 }
 
 // rate is a sum over the window per second; 0 for an empty window.

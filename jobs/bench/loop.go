@@ -47,6 +47,7 @@ type loop struct {
 	left             atomic.Int64 // measured units of a case that ends by their number
 	out              chan observation
 	hopeless         hopeless
+	stopper          stopper
 }
 
 // runCase measures one case. The error is that of writing records; a case that
@@ -62,13 +63,14 @@ func (r *run) runCase(ctx context.Context, index int) (record.CaseReport, error)
 	}
 	ahead, before := c.Concurrency, 0
 	if c.Open() {
-		ahead, before = openAhead, l.dueBefore(r.plan.WarmupSeconds)
+		ahead, before = openAhead, l.dueBefore(r.plan.Warmup(c))
 	}
 	l.warmup = source(caseCtx, maker{run: r, index: index, c: c, set: setWarmup, phase: record.PhaseWarmup}, min(ahead, max(before, c.Concurrency)))
 	l.measured = source(caseCtx, maker{run: r, index: index, c: c, set: setMeasured, phase: record.PhaseMeasured, offset: uint64(before)}, ahead)
 	l.start = r.Now()
-	warmEnd := l.start.Add(duration(r.plan.WarmupSeconds))
+	warmEnd := l.start.Add(duration(r.plan.Warmup(c)))
 	l.steady = newSteady(l.start, warmEnd, warmEnd.Add(duration(r.plan.Seconds(c))), c)
+	l.stopper = stopper{rules: r.plan.Stops(c)}
 	l.hopeless = hopeless{runs: max(hopelessRuns, 2*c.Concurrency)}
 	health := watchHealth(r.Deps, warmEnd, l.steady.stop)
 
@@ -88,7 +90,7 @@ func (r *run) runCase(ctx context.Context, index int) (record.CaseReport, error)
 	cancel()
 	window := l.steady.window()
 	report := collected.report(window, drained, l.start)
-	report.Offered = l.offered(collected, window)
+	report.Offered, report.Backlog, report.Stopped = l.offered(collected, window), l.backlog(window), l.stopper.found
 	report.Client = health.stop(collected.slip)
 	report.Client.BytesPerSecond, report.Client.ChunksPerSecond = collected.rate(collected.bytes), collected.rate(collected.chunks)
 	report.Client.Limited = limited(report)

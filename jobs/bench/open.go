@@ -22,7 +22,7 @@ func maxInFlight(arrival workload.Arrival) int {
 
 // times are when the requests of the case are due, in seconds after its start.
 func (l *loop) times(yield func(float64) bool) {
-	warmup := l.run.plan.WarmupSeconds
+	warmup := l.run.plan.Warmup(l.c)
 	seed := l.run.seed ^ uint64(workload.NewID(l.index, setArrivals, 0))
 	l.c.Arrival.Times(seed, warmup, warmup+l.run.plan.Seconds(l.c))(yield)
 }
@@ -65,7 +65,8 @@ func (l *loop) dispatch(ctx context.Context) {
 		case free <- struct{}{}:
 		default:
 			held = true
-			timer.Reset(time.Until(l.steady.stop))
+			_, stop := l.bounds()
+			timer.Reset(time.Until(stop))
 			select {
 			case free <- struct{}{}:
 			case <-timer.C:
@@ -82,7 +83,8 @@ func (l *loop) dispatch(ctx context.Context) {
 	}
 	// Nothing more is due, but the case is as long as it was asked to be.
 	if ctx.Err() == nil && !l.hopeless.reached() {
-		waitUntil(ctx, timer, l.steady.stop, r.Now)
+		_, stop := l.bounds()
+		waitUntil(ctx, timer, stop, r.Now)
 	}
 	l.over(ctx, r.Now())
 }

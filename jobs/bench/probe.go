@@ -34,7 +34,7 @@ func (r *run) probe(ctx context.Context) (record.TargetFacts, error) {
 	}
 	r.model = model.ID
 	facts := record.TargetFacts{Model: model.ID, MaxModelLen: model.MaxModelLen, Server: models.Server}
-	for _, c := range r.plan.Cases {
+	for _, c := range r.shapes() {
 		prompt, output := c.Mix().Longest()
 		if limit := model.MaxModelLen; limit != nil && prompt+output > *limit {
 			return facts, failure.New(failure.Usage, "leave the case out, shorten it, or serve the model with a larger --max-model-len",

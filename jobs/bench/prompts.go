@@ -78,7 +78,7 @@ func (r *run) chooseText(ctx context.Context) (*openai.Reply, error) {
 	if !known && reply.PromptTokens >= 0 {
 		r.prompts.template = max(reply.PromptTokens-max(sent, 0), 0)
 	}
-	for _, c := range r.plan.Cases {
+	for _, c := range r.shapes() {
 		if shortest := c.Mix().Shortest(); shortest <= r.prompts.template {
 			return reply, failure.New(failure.Usage, "ask for longer prompts, or use --api completions",
 				"check case %q: of its %d prompt tokens, the server's chat template takes %d", c.Name, shortest, r.prompts.template)

@@ -122,14 +122,25 @@ func Run(ctx context.Context, plan record.BenchPlan, deps Deps) (record.BenchRep
 	if err := r.Checkpoint(ctx, report); err != nil {
 		return report, err
 	}
+	if plan.FindKnee != nil {
+		err := r.findKnee(ctx, &report)
+		return report, err
+	}
 	for index := range plan.Cases {
 		if finished(report, plan.Cases[index].Name) {
+			continue
+		}
+		if why := saturatedBefore(plan, plan.Cases[index], report.Cases); why != "" {
+			skipped := record.SkippedCase{Case: plan.Cases[index].Name, Code: record.StopSaturated, Message: why}
+			report.Skipped = append(report.Skipped, skipped)
+			report.Incomplete = len(report.Cases)+len(report.Skipped) < len(plan.Cases)
+			r.emit(record.Info, EventCase, fmt.Sprintf("case %d/%d %s: left out: %s", index+1, len(plan.Cases), skipped.Case, why), map[string]any{"skipped": skipped})
 			continue
 		}
 		one, err := r.runCase(ctx, index)
 		report.Finished = wall(r.Now())
 		report.Cases = append(report.Cases, one)
-		report.Incomplete = ctx.Err() != nil || len(report.Cases) < len(plan.Cases)
+		report.Incomplete = ctx.Err() != nil || len(report.Cases)+len(report.Skipped) < len(plan.Cases)
 		r.emitCase(index, one)
 		if err != nil {
 			return report, err
@@ -140,6 +151,16 @@ func Run(ctx context.Context, plan record.BenchPlan, deps Deps) (record.BenchRep
 		}
 	}
 	return report, overLimit(plan, report.Cases)
+}
+
+// shapes are the cases by their lengths: those of a search are all alike.
+func (r *run) shapes() []record.BenchCase {
+	if r.plan.FindKnee != nil {
+		one := r.plan.FindKnee.Case
+		one.Name = "find-knee"
+		return []record.BenchCase{one}
+	}
+	return r.plan.Cases
 }
 
 // connect makes the clients, with the secrets that the plan names.
@@ -218,6 +239,9 @@ func caseLine(index, total int, report record.CaseReport) string {
 	if report.Counts.Failed > 0 {
 		fmt.Fprintf(&line, ", %d FAILED (%s)", report.Counts.Failed, classes(report.Counts.Errors))
 	}
+	if report.Stopped != nil {
+		fmt.Fprintf(&line, "; ended early: %s", report.Stopped.Message)
+	}
 	for _, reason := range report.Validity.Reasons {
 		fmt.Fprintf(&line, "; not valid: %s", reason.Message)
 	}
@@ -245,10 +269,26 @@ func overLimit(plan record.BenchPlan, cases []record.CaseReport) error {
 		}
 	}
 	if len(over) == 0 {
-		return nil
+		return underGoodput(plan, cases)
 	}
 	return failure.New(failure.Differs, fmt.Sprintf("the report is complete and marks these cases; the plan allows %.3g %% of failed requests", 100*plan.MaxErrorRate),
 		"bench %s: %s", plan.Run, strings.Join(over, "; "))
+}
+
+// underGoodput is the error of a run in which a case had fewer good requests than
+// the plan asks for. Objectives alone are no reason: a sweep is meant to go
+// beyond them.
+func underGoodput(plan record.BenchPlan, cases []record.CaseReport) error {
+	var under []string
+	for _, one := range cases {
+		if share := one.Goodput.Share; plan.MinGoodput > 0 && share != nil && *share < plan.MinGoodput {
+			under = append(under, fmt.Sprintf("%s: %.3g %% of the requests were good", one.Case.Name, 100**share))
+		}
+	}
+	if len(under) == 0 {
+		return nil
+	}
+	return failure.New(failure.Differs, "the report is complete; the objectives are missed at this load", "bench %s: fewer than %.4g %%: %s", plan.Run, 100*plan.MinGoodput, strings.Join(under, "; "))
 }
 
 // failures are the failed requests and their total, without those that were

@@ -6,12 +6,18 @@ import (
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/stats"
 )
 
 // steady finds the steady window of a case while it runs, and integrates the
 // number of requests in flight over it. The window starts once all of these are
 // true: the warm-up is over, in-flight has reached 95 % of the target, and every
-// request of the first wave has its first token (or has failed).
+// request of the first wave has its first token (or has failed). An open loop has
+// no target: it starts once, with the warm-up over, a request has ended and
+// in-flight has come down to its mean over the latter half of the time so far,
+// which it does not while it only grows (a form of the crossing-of-the-mean rule
+// of Gafarian and others 1978). Rates that change on purpose never settle; their
+// window is what follows the warm-up.
 type steady struct {
 	warmEnd, stop time.Time
 
@@ -25,6 +31,11 @@ type steady struct {
 	last     time.Time // up to when the areas are known
 	area     float64   // in-flight x seconds in the steady window
 	fallback float64   // the same in [warmEnd, stop]
+
+	settles bool // an open loop of a steady rate
+	begun   time.Time
+	gaveUp  bool        // it has not settled in half of its time
+	level   stats.Level // of such a loop: in flight, by seconds since begun
 }
 
 func newSteady(start, warmEnd, stop time.Time, c record.BenchCase) *steady {
@@ -32,8 +43,10 @@ func newSteady(start, warmEnd, stop time.Time, c record.BenchCase) *steady {
 		warmEnd: warmEnd, stop: stop, last: start,
 		full: int(math.Ceil(0.95 * float64(c.Concurrency))), waiting: c.Concurrency,
 	}
-	// People who think are not in flight. In an open loop, which has no
-	// concurrency, the load is there from the first request on.
+	if c.Open() {
+		s.settles, s.begun = len(c.Arrival.Stages) == 0 && c.Arrival.Trace == nil, start
+	}
+	// People who think are not in flight.
 	if c.Sessions != nil && c.Sessions.ThinkSeconds > 0 {
 		s.full = min(s.full, 1)
 	}
@@ -48,6 +61,10 @@ func (s *steady) change(by int, now time.Time) {
 	s.inFlight += by
 	s.peak = max(s.peak, s.inFlight)
 	s.reached = s.reached || s.inFlight >= s.full
+	if s.settles {
+		s.settle(by, now)
+		return
+	}
 	s.check(now)
 }
 
@@ -64,6 +81,29 @@ func (s *steady) check(now time.Time) {
 	if s.at.IsZero() && s.reached && s.waiting <= 0 {
 		s.at = now
 	}
+}
+
+// settle looks for the moment from which an open loop's load is there.
+func (s *steady) settle(by int, now time.Time) {
+	at := now.Sub(s.begun).Seconds()
+	s.level.Change(float64(by), at)
+	if !s.at.IsZero() || s.gaveUp {
+		return
+	}
+	if now.After(s.warmEnd.Add(s.stop.Sub(s.warmEnd) / 2)) {
+		s.gaveUp = true
+		return
+	}
+	if by < 0 && s.level.Now() <= 1.05*s.level.Mean(at/2, at)+0.5 {
+		s.at = now
+	}
+}
+
+// parts is what the number in flight did in a window of such a loop.
+func (s *steady) parts(w window) (parts []float64, peak float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.level.Parts(w.start.Sub(s.begun).Seconds(), w.end.Sub(s.begun).Seconds(), stats.DriftParts)
 }
 
 func (s *steady) integrate(now time.Time) {
@@ -92,7 +132,7 @@ func (s *steady) end(now time.Time) {
 func (s *steady) start() (at time.Time, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return later(s.warmEnd, s.at), !s.at.IsZero()
+	return later(s.warmEnd, s.at), !s.at.IsZero() || s.gaveUp
 }
 
 func (s *steady) now() int {

@@ -48,6 +48,9 @@ func (a *collected) report(w window, drained, started time.Time) record.CaseRepo
 	if low, high, ok := a.rateInterval(); ok {
 		report.RequestsPerSecondLow, report.RequestsPerSecondHigh = &low, &high
 	}
+	for _, one := range a.tally.Misses() {
+		report.Objectives = append(report.Objectives, record.ObjectiveCount{Objective: one.Objective, Met: one.Of - one.Missed, Missed: one.Missed, Effect: one.Effect})
+	}
 	if len(a.plan.SLOs) > 0 && seconds > 0 {
 		report.Goodput.Good = ptr(a.good)
 		report.Goodput.RequestsPerSecond = ptr(a.rate(float64(a.good)))
@@ -99,7 +102,7 @@ func summary(s *stats.Sample) record.LatencySummary {
 		P50: ptr(s.Quantile(0.50)), P90: ptr(s.Quantile(0.90)), P95: ptr(s.Quantile(0.95)), P99: ptr(s.Quantile(0.99)),
 		LowN: stats.Rank(n, 0.99) == n, Histogram: s.Histogram(),
 	}
-	low, high := stats.QuantileInterval(n, 0.99, confidence)
+	low, high := s.QuantileInterval(0.99, confidence)
 	if low > 0 {
 		one.P99Low = ptr(s.AtRank(low))
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/stats"
 )
 
 // The limits of the verdict.
@@ -59,7 +60,11 @@ func verdict(plan record.BenchPlan, report record.CaseReport, c circumstances) r
 	if counts.Completed == 0 {
 		reason("no_requests", "no request was completed in the window")
 	}
-	if !report.Window.Steady && !c.interrupted && !c.hopeless {
+	if backlog := report.Backlog; backlog != nil && backlog.Drift == string(stats.DriftOver) {
+		reason("over_saturated", "requests pile up: %.3g in flight at the window's beginning, %.3g at its end: latencies are those of the time that it ran, not of the load", backlog.First, backlog.Last)
+	} else if backlog != nil && backlog.Drift == string(stats.DriftAtCapacity) {
+		warn("at_capacity", "requests in flight wander up to %.3g as they do at the server's capacity: a longer run may show other latencies", backlog.Peak)
+	} else if !report.Window.Steady && !c.interrupted && !c.hopeless && report.Stopped == nil {
 		reason("never_steady", "the load was not steady before the case ended: lengthen the warm-up or the duration")
 	}
 	offered(report, warn)

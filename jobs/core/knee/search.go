@@ -48,8 +48,8 @@ const (
 	// flatGain is the growth of throughput by a doubling of concurrency below
 	// which a server is saturated.
 	flatGain = 1.10
-	// closedShare is the share of the budget that the closed loops may take.
-	closedShare = 0.35
+	// ClosedShare is the share of the budget that the closed loops may take.
+	ClosedShare = 0.35
 	// ceiling is the highest rate, as a share of the saturation throughput, that
 	// the answer may be: nothing serves more, and the throughput is known to a few
 	// percent. floor is the lowest.
@@ -104,7 +104,7 @@ func (s *Search) Next() (step Step, more bool) {
 
 // nextClosed is the next doubling.
 func (s *Search) nextClosed() (Step, bool) {
-	longest := closedShare * s.o.BudgetSeconds / 5
+	longest := ClosedShare * s.o.BudgetSeconds / 5
 	step := Step{Concurrency: 1, Warmup: s.o.WarmupSeconds, Window: longest, Why: "how long one request takes alone"}
 	if n := len(s.closed); n > 0 {
 		last := s.closed[n-1]
@@ -119,8 +119,8 @@ func (s *Search) nextClosed() (Step, bool) {
 		}
 		step.Why = fmt.Sprintf("twice as many: %d gave %.3g req/s", last.Concurrency, last.Throughput)
 	}
-	if len(s.closed) > 0 && s.spent+step.Warmup+step.Window+s.o.LagSeconds > closedShare*s.o.BudgetSeconds {
-		s.closedEnd = fmt.Sprintf("closed loops have had their %.0f %% of the budget", 100*closedShare)
+	if len(s.closed) > 0 && s.spent+step.Warmup+step.Window+s.o.LagSeconds > ClosedShare*s.o.BudgetSeconds {
+		s.closedEnd = fmt.Sprintf("closed loops have had their %.0f %% of the budget", 100*ClosedShare)
 		return Step{}, false
 	}
 	return step, true

@@ -31,6 +31,8 @@ type BenchCase struct {
 	Arrival *workload.Arrival `json:"arrival,omitempty"`
 	// DurationSeconds is the case's own measured time; 0 is the plan's.
 	DurationSeconds float64 `json:"duration_seconds,omitempty"`
+	// WarmupSeconds is the case's own warm-up; 0 is the plan's.
+	WarmupSeconds float64 `json:"warmup_seconds,omitempty"`
 	// PromptLengths and OutputLengths are distributions in place of one length.
 	PromptLengths *workload.Lengths `json:"prompt_lengths,omitempty"`
 	OutputLengths *workload.Lengths `json:"output_lengths,omitempty"`
@@ -90,6 +92,14 @@ func (p BenchPlan) Seconds(c BenchCase) float64 {
 	return p.DurationSeconds
 }
 
+// Warmup is the warm-up of a case of the plan in seconds.
+func (p BenchPlan) Warmup(c BenchCase) float64 {
+	if c.WarmupSeconds > 0 {
+		return c.WarmupSeconds
+	}
+	return p.WarmupSeconds
+}
+
 // validate refuses a case that cannot be carried out.
 func (c BenchCase) validate(p BenchPlan) error {
 	refuse := func(hint, format string, args ...any) error {
@@ -98,8 +108,8 @@ func (c BenchCase) validate(p BenchPlan) error {
 	switch {
 	case c.PromptTokens < 1 || c.OutputTokens < 1:
 		return refuse("a prompt has a token at least, and so has an answer", "prompt_tokens and output_tokens must be 1 or more")
-	case c.DurationSeconds < 0 || c.Requests < 0:
-		return refuse("", "duration_seconds or requests is below 0")
+	case c.DurationSeconds < 0 || c.WarmupSeconds < 0 || c.Requests < 0:
+		return refuse("", "duration_seconds, warmup_seconds or requests is below 0")
 	case c.Open() && c.Concurrency != 0:
 		return refuse("an open loop has a rate and no concurrency: leave one of them out", "concurrency and arrival exclude one another")
 	case c.Open() && c.Requests != 0:
@@ -129,7 +139,7 @@ func (c BenchCase) validate(p BenchPlan) error {
 	// A rate so low that nothing is sent measures nothing (guidellm#115).
 	due := c.Arrival.Expected(p.Seconds(c))
 	if c.Arrival.Trace != nil {
-		due = c.Arrival.Expected(p.WarmupSeconds+p.Seconds(c)) - c.Arrival.Expected(p.WarmupSeconds)
+		due = c.Arrival.Expected(p.Warmup(c)+p.Seconds(c)) - c.Arrival.Expected(p.Warmup(c))
 	}
 	if due < 1 {
 		return refuse("raise the rate or lengthen the duration", "only %.3g requests are due in its %.3g s", due, p.Seconds(c))

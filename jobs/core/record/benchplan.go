@@ -237,7 +237,7 @@ func (p BenchPlan) TotalSeconds() float64 {
 		sum = p.FindKnee.BudgetSeconds
 	}
 	for _, c := range p.Cases {
-		sum += p.WarmupSeconds + p.Seconds(c)
+		sum += p.Warmup(c) + p.Seconds(c)
 		if p.Prometheus != nil {
 			sum += p.Prometheus.ScrapeLagSeconds
 		}

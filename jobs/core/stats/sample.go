@@ -15,8 +15,8 @@ const finePrecision = 0.0005
 // Sample collects numbers of 0 and above. Its quantiles are exact up to MaxExact
 // numbers and within 0.05 % beyond. The zero value is empty.
 type Sample struct {
-	values    []float64
-	sorted    bool
+	values    []float64 // in the order in which they came
+	ranked    []float64 // sorted; nil until somebody asks
 	overflow  map[int]int64
 	zero      int64
 	n         int
@@ -38,7 +38,7 @@ func (s *Sample) AddWeighted(value float64, weight int) {
 	s.low, s.high = min(s.low, value), max(s.high, value)
 	s.n += weight
 	s.sum += value * float64(weight)
-	s.sorted = false
+	s.ranked = nil
 	if s.overflow == nil && s.n <= MaxExact {
 		for range weight {
 			s.values = append(s.values, value)
@@ -82,11 +82,11 @@ func (s *Sample) Max() float64 { return s.high }
 // AtRank returns the number of a rank, counted from 1 in ascending order.
 func (s *Sample) AtRank(rank int) float64 {
 	if s.overflow == nil {
-		if !s.sorted {
-			slices.Sort(s.values)
-			s.sorted = true
+		if s.ranked == nil {
+			s.ranked = slices.Clone(s.values)
+			slices.Sort(s.ranked)
 		}
-		return s.values[rank-1]
+		return s.ranked[rank-1]
 	}
 	fine := s.fine()
 	value, _ := fine.Quantile(float64(rank) / float64(s.n))
@@ -95,6 +95,31 @@ func (s *Sample) AtRank(rank int) float64 {
 
 // Quantile returns the nearest-rank quantile, 0 < q <= 1. There must be numbers.
 func (s *Sample) Quantile(q float64) float64 { return s.AtRank(Rank(s.n, q)) }
+
+// maxSeries bounds the numbers that the search for dependence looks at.
+const maxSeries = 100_000
+
+// QuantileInterval returns the ranks of the two numbers that hold the true
+// quantile q between them with the given confidence, where numbers that follow
+// one another may depend on each other (SeriesQuantileInterval). Beyond MaxExact
+// the order is lost and they are taken as independent.
+func (s *Sample) QuantileInterval(q, confidence float64) (low, high int) {
+	if s.overflow != nil || s.n == 0 {
+		return QuantileInterval(s.n, q, confidence)
+	}
+	at := s.Quantile(q)
+	if s.n <= maxSeries {
+		return SeriesQuantileInterval(s.values, q, at, confidence)
+	}
+	// Every k-th tells a little less than all.
+	every := (s.n + maxSeries - 1) / maxSeries
+	thin := make([]float64, 0, maxSeries)
+	for i := 0; i < len(s.values); i += every {
+		thin = append(thin, s.values[i])
+	}
+	low, high = SeriesQuantileInterval(thin, q, at, confidence)
+	return min(low*every, s.n), min(high*every, s.n)
+}
 
 func (s *Sample) fine() *Histogram {
 	fine := &Histogram{Precision: finePrecision, Zero: s.zero}
