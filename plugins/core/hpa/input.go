@@ -40,6 +40,8 @@ type Input struct {
 	ScaledToZero bool
 	// History is nil where the controller's memory is unknown.
 	History *History
+	// Recalled bounds the memory where History is nil; nil for no bounds.
+	Recalled *Recalled
 	// MemorySince is when the controller became the leader, as its Lease says
 	// (kube-system/kube-controller-manager): it remembers nothing older. Nil
 	// where that is unknown.

@@ -59,7 +59,10 @@ func (in Input) stabilize(raw Range) Stabilization {
 			High: into(in.Replicas.Spec, s.UpFloor.High, s.DownFloor.High),
 		}
 	}
-	s.Known = in.History != nil || s.Count == raw
+	s.Known = in.History != nil || s.Count.Exact() || s.UpWindow == 0 && s.DownWindow == 0 && in.Behavior != nil
+	if recalled := in.Recalled; in.History == nil && recalled != nil {
+		s.Known = s.Known || (recalled.Lowest.Exact() || s.UpWindow == 0) && recalled.Highest.Exact()
+	}
 	s.Reason = in.ableReason(raw, s.Count)
 	return s
 }
@@ -69,6 +72,15 @@ func (in Input) stabilize(raw Range) Stabilization {
 func (in Input) floors(raw Range, upWindow, downWindow time.Duration) (up, down Range) {
 	up, down = raw, raw
 	if in.History == nil {
+		if recalled := in.Recalled; recalled != nil {
+			if upWindow > 0 {
+				up = Range{min(raw.Low, recalled.Lowest.Low), min(raw.High, recalled.Lowest.High)}
+			}
+			if downWindow > 0 || in.Behavior == nil {
+				down = Range{max(raw.Low, recalled.Highest.Low), max(raw.High, recalled.Highest.High)}
+			}
+			return up, down
+		}
 		if upWindow > 0 {
 			up.Low = 0
 		}
