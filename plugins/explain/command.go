@@ -13,7 +13,6 @@ import (
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
-	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/output"
@@ -37,7 +36,11 @@ through the API server, or by a port-forward where that would lose them.
 --external-metrics asks KEDA's own metrics API instead, for triggers of any type.
 That is not passive: KEDA asks its sources as it does for the HPA, counts their
 failures, and may so begin or end a fallback.
-What the controller keeps in its memory is given as bounds, and named.`
+What the controller keeps in its memory is given as bounds, and named; with --fresh
+those are narrowed by the statuses that Prometheus scraped of kube-state-metrics.
+
+--at explains a past moment from the same history: sizes, values and what was
+written then, with the spec of today unless it was edited since, which is said.`
 
 const example = `  # Why are there N replicas right now?
   kubectl inference explain-scaling isvc/deepseek-r1-14b -n llm-serving
@@ -55,6 +58,10 @@ const example = `  # Why are there N replicas right now?
   # Follow it; what the triggers read right now; who changed the size
   kubectl inference explain-scaling isvc/deepseek-r1-14b --watch
   kubectl inference explain-scaling isvc/deepseek-r1-14b --fresh --history
+
+  # Why did it add a replica at 12:03? From Prometheus, or from recordings
+  kubectl inference explain-scaling isvc/deepseek-r1-14b --at 12:03
+  kubectl inference explain-scaling -f recordings/ --at 2026-11-30T12:03:00Z
 
   # Lint a ScaledObject in CI
   kubectl inference explain-scaling -f scaledobject.yaml --fail-on=warning
@@ -88,6 +95,10 @@ type options struct {
 	sets       []string
 	settings   []setting
 	rules      bool
+	// atText is --at as given, at what it means; nil for now.
+	atText     string
+	at         *time.Time
+	prometheus string
 }
 
 // New makes the command.
@@ -117,6 +128,8 @@ func command(o *options) *cobra.Command {
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "read the values of now too: of the triggers' own Prometheus, with the credentials of their TriggerAuthentication, and of the metrics server")
 	cmd.Flags().BoolVar(&o.external, "external-metrics", false, "ask the external metrics API (KEDA) for the values of now; not passive: KEDA queries its sources and counts failures")
 	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who; with --fresh also the sizes that the triggers' Prometheus has of kube-state-metrics")
+	cmd.Flags().StringVar(&o.atText, "at", "", "explain a past moment: 12:03 (today's, or else yesterday's), 2026-11-30T12:03:00Z, or -10m; from what the triggers' Prometheus scraped of kube-state-metrics, or with -f from the last recording before it")
+	cmd.Flags().StringVar(&o.prometheus, "prometheus", "", "where the history for --at and --fresh is, such as http://prometheus.monitoring:9090 (default: the server of the first trigger that has one)")
 	cmd.Flags().StringVar(&o.record, "record", "", "save what is read, without secrets, into this directory: -f explains it elsewhere")
 	cmd.Flags().StringVar(&o.failOn, "fail-on", "", "exit with 3 where there is a finding of this severity or a worse one: warning or error")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{record.SeverityWarning, record.SeverityError}, cobra.ShellCompDirectiveNoFileComp))
@@ -173,6 +186,9 @@ func (o *options) complete(args []string) (err error) {
 	case o.scans(args) && len(o.sets) > 0:
 		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --set is for one TARGET")
 	}
+	if err := o.completeAt(args); err != nil {
+		return err
+	}
 	if o.kubernetes != "" && len(o.files) == 0 {
 		return failure.New(failure.Usage, "", "read --kubernetes-version: it is for saved objects (-f); a cluster says its own")
 	}
@@ -224,8 +240,26 @@ func (o *options) run(ctx context.Context) error {
 // explained is the document of what was read, with what the flags add to it.
 func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExplanation, error) {
 	in.settings = o.settings
+	if o.fresh || o.external {
+		servers, end, err := o.servers(in.raw)
+		if err != nil {
+			return record.ScalingExplanation{}, err
+		}
+		defer end()
+		in.servers = servers
+	}
+	if o.fresh {
+		if err := o.addStatuses(ctx, &in); err != nil {
+			return record.ScalingExplanation{}, err
+		}
+	}
 	document := explain(in)
+	addPast(&document, in)
 	for i, link := range in.chains {
+		if in.then != nil {
+			// Warnings are about today's objects.
+			break
+		}
 		lintLead(link, &document.Chains[i], o.leadTime, in.at.sync())
 	}
 	if o.history {
@@ -233,10 +267,8 @@ func (o *options) explained(ctx context.Context, in inputs) (record.ScalingExpla
 			history := historyOf(link, in.at.time)
 			document.Chains[i].History = &history
 		}
-		if o.fresh {
-			if err := o.addSampledSizes(ctx, in, &document); err != nil {
-				return document, err
-			}
+		if o.fresh || in.then != nil {
+			o.addSampledSizes(ctx, in, &document)
 		}
 	}
 	if o.fresh || o.external {
@@ -274,84 +306,4 @@ func (o *options) runScan(ctx context.Context) error {
 		chains = append(chains, item.Chain)
 	}
 	return o.verdict(chains)
-}
-
-func (o *options) fetch(ctx context.Context) (inputs, error) {
-	if len(o.files) > 0 {
-		return o.fetchFiles()
-	}
-	in, err := o.fetchCluster(ctx)
-	o.warnOfClock(in.at)
-	for _, unread := range in.unread {
-		o.streams.Warn("%s", unread.Message)
-	}
-	return in, err
-}
-
-func (o *options) fetchCluster(ctx context.Context) (inputs, error) {
-	began := o.now()
-	fetched, err := o.factory.FetchChains(ctx, o.namespace, o.target)
-	if err != nil {
-		return inputs{}, err
-	}
-	at := o.readSince(began)
-	if err := o.fetchMemory(ctx, fetched, at); err != nil {
-		return inputs{}, err
-	}
-	in := inputs{
-		namespace:  o.namespace,
-		target:     o.target.String(),
-		chains:     fetched.Chains,
-		kubernetes: fetched.KubernetesVersion,
-		unread:     fetched.Unread,
-		at:         at,
-		raw:        fetched.Raw,
-	}
-	in.remembering(fetched.Leader)
-	if o.record != "" {
-		return in, writeRecording(o.record, in, fetched.Raw)
-	}
-	return in, nil
-}
-
-// fetchFiles joins saved objects. Without a TARGET all chains are explained.
-func (o *options) fetchFiles() (inputs, error) {
-	objects, err := readFiles(o.files, o.streams.In)
-	if err != nil {
-		return inputs{}, err
-	}
-	recording, err := readRecording(o.files)
-	if err != nil {
-		return inputs{}, err
-	}
-	if target, given := recordedTarget(recording); given && o.target.Name == "" {
-		o.target = target
-	}
-	chains := objects.All()
-	if o.target.Name != "" {
-		chains, err = o.chosen(objects)
-		if err != nil {
-			return inputs{}, err
-		}
-	}
-	if len(chains) == 0 {
-		return inputs{}, failure.New(failure.Usage, "give at least the HPA, with its status", "explain saved objects: there is no HPA, ScaledObject or workload in them")
-	}
-	in := inputs{
-		namespace:  chains[0].Target.Namespace,
-		target:     o.target.String(),
-		chains:     chains,
-		kubernetes: o.kubernetes,
-		at:         savedAt(objects, o.syncPeriod),
-	}
-	in.recorded(recording)
-	in.remembering(objects.Leader)
-	return in, nil
-}
-
-func (o *options) chosen(objects chain.Objects) ([]chain.Chain, error) {
-	if found := kube.ChainsOf(objects, o.target); len(found) > 0 {
-		return found, nil
-	}
-	return nil, failure.New(failure.NotFound, "leave TARGET away to explain everything in the files", "find %s: the saved objects have no chain with it", o.target)
 }

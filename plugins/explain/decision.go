@@ -36,6 +36,9 @@ func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at momen
 	if out.RateLimit.Allows != nil {
 		out.Assumes = append(out.Assumes, assumed(d)...)
 	}
+	if d.Input.Recalled != nil {
+		out.Assumes = append(out.Assumes, "kube-state-metrics showed the HPA's statuses and the workload's sizes as they were: none came and went between two scrapes")
+	}
 	return out
 }
 

@@ -21,6 +21,10 @@ type inputs struct {
 	unread            []record.UnreadInput
 	at                moment
 	settings          []setting
+	// then are the chains at a past moment, in the order of chains; nil for now.
+	then []past
+	// servers are the way to the triggers' servers; nil unless they are asked.
+	servers *servers
 	// raw are all objects as they were read from a cluster.
 	raw []unstructured.Unstructured
 }
@@ -79,6 +83,10 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 	if link.HPA != nil {
 		decision, observed := decide(link, version, at)
 		check := hpa.Compare(decision, observed)
+		if at.source == sourcePrometheus {
+			check = hpa.Compare(decision, scrapedOf(decision, observed))
+			observed.Able = ""
+		}
 		if edited {
 			check = hpa.Compare(decision, hpa.Observed{})
 		}
@@ -93,6 +101,10 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 		}
 	} else {
 		out.Triggers = idleTriggers(link, version)
+	}
+	if at.source == sourcePrometheus {
+		// Warnings, and what KEDA does, are of today.
+		return out
 	}
 	out.KEDA = kedaLoopOf(link, at)
 	out.Warnings = append(out.Warnings, lint(link, out)...)
@@ -116,7 +128,25 @@ func decide(link chain.Chain, version hpa.Version, at moment) (hpa.Decision, hpa
 	}
 	in.MemorySince = at.since
 	in.Rescales = in.KnownRescales(rescalesOf(link), observed)
-	return hpa.Decide(in), observed
+	decision := hpa.Decide(in)
+	if in.Recalled = recall(in, link, at); in.Recalled == nil {
+		return decision, observed
+	}
+	recalled := hpa.Decide(in)
+	if hpa.Compare(decision, observed).Agrees() && !hpa.Compare(recalled, observed).Agrees() {
+		// What was scraped is not what the controller did.
+		return decision, observed
+	}
+	return recalled, observed
+}
+
+// scrapedOf is what is known of what the controller wrote in a sync of which the
+// sizes were scraped: no reason of a condition.
+func scrapedOf(d hpa.Decision, observed hpa.Observed) hpa.Observed {
+	observed.Able, observed.AbleTrue = string(hpa.SucceededGetScale), true
+	observed.Active = string(d.Active)
+	observed.ActiveTrue = d.Blocking == hpa.NotBlocked || d.Blocking == hpa.MaybeBlocked
+	return observed
 }
 
 // sizeEvents reads the HPA's rescales from its events; nil stays nil: unknown.

@@ -13,18 +13,13 @@ import (
 
 // addFresh asks for the values of now, and decides with them.
 func (o *options) addFresh(ctx context.Context, in inputs, document *record.ScalingExplanation) error {
-	servers, end, err := o.servers(in.raw)
-	if err != nil {
-		return err
-	}
-	defer end()
 	version, _ := hpa.ParseVersion(in.kubernetes)
 	for i, link := range in.chains {
 		out := &document.Chains[i]
 		if link.HPA == nil && link.ScaledObject == nil {
 			continue
 		}
-		fresh := o.readFresh(ctx, servers, link)
+		fresh := o.readFresh(ctx, in.servers, link)
 		out.Now = &record.ScalingNow{ReadAt: o.clock().UTC().Truncate(time.Second), Values: []record.FreshValue{}}
 		for _, one := range fresh {
 			out.Now.Values = append(out.Now.Values, one.shown)
@@ -34,6 +29,7 @@ func (o *options) addFresh(ctx context.Context, in inputs, document *record.Scal
 			continue
 		}
 		today, observed := decide(link, version, in.at)
+		var err error
 		if out.Now.Decision, err = whatIf(link, today, observed, *out, settings, in.at); err != nil {
 			return err
 		}

@@ -13,7 +13,7 @@ import (
 // fetchMemory reads what bounds the controller's memory, where that matters: its
 // Lease, and the events of the workload. A recording gets all of it.
 func (o *options) fetchMemory(ctx context.Context, fetched *kube.FetchedChains, at moment) error {
-	all := o.history || o.record != ""
+	all := o.history || o.record != "" || o.at != nil
 	rescaled := func(c chain.Chain) bool { return rescaledLately(c, at) }
 	held := func(c chain.Chain) bool { return c.HPA != nil && isHeld(hpa.ObservedIn(c.HPA)) }
 	scaled := func(c chain.Chain) bool { return c.HPA != nil }
@@ -22,7 +22,7 @@ func (o *options) fetchMemory(ctx context.Context, fetched *kube.FetchedChains, 
 			return err
 		}
 	}
-	if slices.ContainsFunc(fetched.Chains, rescaled) || slices.ContainsFunc(fetched.Chains, held) || (o.record != "" && slices.ContainsFunc(fetched.Chains, scaled)) {
+	if slices.ContainsFunc(fetched.Chains, rescaled) || slices.ContainsFunc(fetched.Chains, held) || ((o.record != "" || o.at != nil) && slices.ContainsFunc(fetched.Chains, scaled)) {
 		return o.factory.FetchLeader(ctx, fetched)
 	}
 	return nil
@@ -77,9 +77,9 @@ func setOf(message string) string {
 
 // assumed says what the sizes before the recent rescales rest on.
 func assumed(d hpa.Decision) []string {
-	var assumptions []string
+	assumptions := []string{}
 	if d.Input.Rescales == nil {
-		return nil
+		return assumptions
 	}
 	for _, at := range d.Input.Rescales.Told {
 		assumptions = append(assumptions, "nobody else wrote a size in the second before the HPA's rescale at "+clockText(at)+": the Deployment's events tell of none")

@@ -12,6 +12,8 @@ import (
 const (
 	sourceCluster = "cluster"
 	sourceObjects = "objects"
+	// sourcePrometheus is what Prometheus scraped of a past moment.
+	sourcePrometheus = "prometheus"
 )
 
 // moment is the time that is explained. The status that was read is that of
@@ -26,6 +28,11 @@ type moment struct {
 	period time.Duration
 	// ahead is how far the API server's clock is ahead of this machine's.
 	ahead time.Duration
+	// past are statuses that were scraped, by namespace and name of the HPA.
+	past map[string][]hpa.Past
+	// taken are HPAs, named so too, of which the values are those that the
+	// queries gave for the time, not those that the controller saw.
+	taken map[string]bool
 }
 
 // clock is the time by the API server's clock, where that is known to differ.

@@ -47,6 +47,7 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 	}
 	fmt.Fprintln(text, strings.Join(links, " > "))
 	fmt.Fprintln(text, sizeLine(e, c))
+	renderPast(text, e, c)
 	if err := renderTriggers(text, c, width); err != nil {
 		return err
 	}

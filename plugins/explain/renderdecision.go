@@ -142,6 +142,8 @@ func stepLines(d *record.ScalingDecision, quiet bool) []string {
 	}
 	if r := d.RateLimit; r != nil && r.Allows != nil && !quiet {
 		lines = append(lines, fmt.Sprintf("rate limit     %s allows %s", r.Policy, rangeText(r.Allows)))
+	}
+	if len(lines) > 0 {
 		for _, assumption := range d.Assumes {
 			lines = append(lines, "assumes        "+assumption)
 		}
@@ -177,7 +179,7 @@ func checkLines(c record.ScalingChain) []string {
 	if check.ScalingLimited != "" && check.ScalingLimited != string(hpa.DesiredWithinRange) {
 		reasons += ", " + check.ScalingLimited
 	}
-	line := fmt.Sprintf("%s with the controller: desiredReplicas %d, %s", term.Good("agrees"), check.DesiredReplicas, reasons)
+	line := strings.TrimSuffix(fmt.Sprintf("%s with the controller: desiredReplicas %d, %s", term.Good("agrees"), check.DesiredReplicas, reasons), ", ")
 	if !c.Decision.Exact {
 		line += fmt.Sprintf(" (the model alone: %s, for want of %s)", rangeText(&c.Decision.Desired), strings.Join(c.Decision.HiddenInputs, " and "))
 	}

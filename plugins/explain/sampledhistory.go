@@ -14,14 +14,15 @@ import (
 
 // addSampledSizes adds the changes of size that the trigger's Prometheus has
 // scraped of kube-state-metrics: they outlive events.
-func (o *options) addSampledSizes(ctx context.Context, in inputs, document *record.ScalingExplanation) error {
-	servers, end, err := o.servers(in.raw)
-	if err != nil {
-		return err
+func (o *options) addSampledSizes(ctx context.Context, in inputs, document *record.ScalingExplanation) {
+	for i, then := range in.then {
+		*document.Chains[i].History = withSizes(*document.Chains[i].History, then.sizes())
 	}
-	defer end()
+	if in.then != nil {
+		return
+	}
 	for i, link := range in.chains {
-		samples, err := sampledSizes(ctx, servers, link, in.at.time)
+		samples, err := o.sampledSizes(ctx, in.servers, link, in.at.time)
 		if err != nil {
 			document.Unread = append(document.Unread, record.UnreadInput{
 				Input: "prometheus", Verb: "query", Resource: "kube_deployment_spec_replicas", Namespace: link.Target.Namespace,
@@ -31,41 +32,25 @@ func (o *options) addSampledSizes(ctx context.Context, in inputs, document *reco
 		}
 		*document.Chains[i].History = withSizes(*document.Chains[i].History, samples)
 	}
-	return nil
 }
 
-// sampledSizes asks the first trigger's server that can be asked.
-func sampledSizes(ctx context.Context, servers *servers, link chain.Chain, at time.Time) ([]prom.Sample, error) {
-	if link.ScaledObject == nil || link.Target.Kind != "Deployment" {
-		return nil, fmt.Errorf("%s %s has no ScaledObject, or is no Deployment", link.Target.Kind, link.Target.Name)
+// sampledSizes asks --prometheus, or the first trigger's server that has one.
+func (o *options) sampledSizes(ctx context.Context, servers *servers, link chain.Chain, at time.Time) ([]prom.Sample, error) {
+	if link.Target.Kind != "Deployment" {
+		return nil, fmt.Errorf("%s %s is no Deployment", link.Target.Kind, link.Target.Name)
 	}
-	version, _ := kedaVersionOf(link)
-	for _, trigger := range link.ScaledObject.Spec.Triggers {
-		if trigger.Query() == "" {
-			continue
-		}
-		reader, source, err := servers.source(ctx, link, trigger, version)
-		if err != nil {
-			return nil, err
-		}
-		series, err := reader.Samples(ctx, source, fmt.Sprintf("kube_deployment_spec_replicas{deployment=%q}", link.Target.Name), historySpan, at)
-		if err != nil {
-			return nil, err
-		}
-		for _, one := range series {
-			// Scraped without honor_labels, the namespace of kube-state-metrics
-			// itself takes the label's place.
-			namespace, moved := one.Labels["exported_namespace"]
-			if !moved {
-				namespace = one.Labels["namespace"]
-			}
-			if namespace == link.Target.Namespace {
-				return one.Samples, nil
-			}
-		}
-		return nil, fmt.Errorf("%s has no kube_deployment_spec_replicas of %s/%s: kube-state-metrics is not there, or not scraped", source.Address.Host, link.Target.Namespace, link.Target.Name)
+	reader, source, err := o.historySource(ctx, servers, link)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("no trigger of ScaledObject %s has a Prometheus", link.ScaledObject.Metadata.Name)
+	series, err := seriesOf(ctx, reader, source, link.Target.Namespace, fmt.Sprintf("%s{deployment=%q}", seriesSpec, link.Target.Name), historySpan, at)
+	if err != nil {
+		return nil, err
+	}
+	if len(series) == 0 {
+		return nil, fmt.Errorf("%s has no %s of %s/%s: kube-state-metrics is not there, or not scraped", source.Address.Host, seriesSpec, link.Target.Namespace, link.Target.Name)
+	}
+	return series[0].Samples, nil
 }
 
 // withSizes adds changes between scrapes that no other entry tells of. What came

@@ -135,6 +135,8 @@ func sizeWith(size int32, settings []setting) int32 {
 // what they are when the number of replicas changes.
 func known(d hpa.Decision) (low, high hpa.Input) {
 	low, high = d.Input, d.Input
+	low.Recalled = nextRecall(d)
+	high.Recalled = low.Recalled
 	low.Metrics, high.Metrics = slices.Clone(low.Metrics), slices.Clone(high.Metrics)
 	for i, p := range d.Proposals {
 		if p.TotalLow == nil || p.TotalHigh == nil || (p.Metric.Type != hpa.External && p.Metric.Type != hpa.Object) {
@@ -158,6 +160,18 @@ func between(low, high hpa.Input) hpa.Input {
 		}
 	}
 	return in
+}
+
+// nextRecall is what was recalled, as far as it holds for a later sync: this
+// one's proposal joins it, and what was proved may have left the window.
+func nextRecall(d hpa.Decision) *hpa.Recalled {
+	if d.Input.Recalled == nil {
+		return nil
+	}
+	next := hpa.Recalled{Lowest: hpa.AnyCount(), Highest: hpa.AnyCount()}
+	next.Lowest.Low = min(d.Input.Recalled.Lowest.Low, d.Raw.Low)
+	next.Highest.High = max(d.Input.Recalled.Highest.High, d.Raw.High)
+	return &next
 }
 
 // setSpec changes the HPA's spec as the setting says.

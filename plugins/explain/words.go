@@ -181,6 +181,9 @@ func agoText(at *time.Time, then time.Time) string {
 	}
 }
 
+// dateText is a moment of any day, in UTC.
+func dateText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + "Z" }
+
 func clockText(t time.Time) string { return t.UTC().Format("15:04:05") + "Z" }
 
 // kindText spells the kinds that appear often as people say them.

@@ -22,8 +22,8 @@ type Sample struct {
 	Value float64
 }
 
-// mostSeries bounds an answer: a selector of one object has a few.
-const mostSeries = "20"
+// mostSeries bounds an answer: objects of one name have some dozens at most.
+const mostSeries = "200"
 
 // Samples returns what was scraped of a selector within the span before a
 // moment. The times are those of the scrapes: query_range would repeat the last

@@ -28,8 +28,8 @@ type ScalingExplanation struct {
 type ExplainedMoment struct {
 	// Time is null where the objects mention no time.
 	Time *time.Time `json:"time"`
-	// Source is "cluster" (read just now) or "objects" (the newest time that
-	// saved objects mention).
+	// Source is "cluster" (read just now), "objects" (the newest time that saved
+	// objects mention) or "prometheus" (the last scrape before a past moment).
 	Source string `json:"source"`
 	// SlackSeconds is how much earlier the controller's last sync may have been.
 	SlackSeconds float64 `json:"slack_seconds"`
@@ -99,6 +99,8 @@ type ScalingChain struct {
 	History *[]HistoryEntry `json:"history,omitempty"`
 	// Now is null unless fresh values were asked for.
 	Now *ScalingNow `json:"now,omitempty"`
+	// Past is null unless a past moment was asked of Prometheus.
+	Past *ScalingPast `json:"past,omitempty"`
 	// WhatIf is null unless changes were asked for.
 	WhatIf *ScalingWhatIf `json:"what_if,omitempty"`
 }

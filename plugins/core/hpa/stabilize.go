@@ -46,6 +46,9 @@ func (in Input) windows() (up, down time.Duration) {
 	return up, down
 }
 
+// Windows are the stabilization windows that apply; up is 0 without a behavior.
+func (in Input) Windows() (up, down time.Duration) { return in.windows() }
+
 func (in Input) stabilize(raw Range) Stabilization {
 	s := Stabilization{Known: true}
 	s.UpWindow, s.DownWindow = in.windows()
