@@ -13,7 +13,7 @@ import (
 type scene struct {
 	g            *rand.Rand
 	in           Input
-	now, seen    time.Time
+	now          time.Time
 	size, status int32
 	history      *History
 	rescales     *Rescales
