@@ -38,6 +38,12 @@ const example = `  # The seed's concurrency profile against an InferenceService
   # Conversations of four turns by 20 users who think for 5 s, behind three system prompts
   kubectl inference bench isvc/chat --concurrency 20 --turns 4 --think 5s --shared-prefix-tokens 512 --shared-prefix-groups 3
 
+  # The highest rate at which 99 of 100 answers take less than 30 s, in 40 minutes at most
+  kubectl inference bench isvc/chat --find-knee --slo p99_e2e=30s --budget 40m
+
+  # Three rounds in random order, each case only as long as its rate needs; exit code 3 below 99 % good
+  kubectl inference bench isvc/chat --repeats 3 --stop-when-ci 5% --slo p99_e2e=30s --min-goodput 99%
+
   # Everything in a file
   kubectl inference bench plan -f - <<EOF
   url: http://gateway.example:8000
@@ -109,6 +115,9 @@ type options struct {
 	records      string
 	dryRun       bool
 
+	ending
+	warmupGiven bool
+
 	// loads are the groups of cases, from the flags or the file.
 	loads       []load
 	fileHeaders map[string]string
@@ -168,6 +177,10 @@ func newPlan(factory *kube.Factory, streams *term.Streams, version string) *cobr
 
 func (o *options) execute(cmd *cobra.Command, args []string) error {
 	o.target = args
+	o.warmupGiven = cmd.Flags().Changed("warmup")
+	if err := o.ending.validate(cmd.Flags()); err != nil {
+		return err
+	}
 	if o.file != "" {
 		if err := o.readFile(cmd.Flags()); err != nil {
 			return err
@@ -230,6 +243,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.BoolVar(&o.local, "local", false, "send the load from here; needs --url")
 	flags.StringVar(&o.records, "records", "", "with --local: file for one JSON line a request")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print the plan and start nothing")
+	o.ending.addFlags(flags)
 	o.job.AddFlags(cmd, o.streams)
 	o.out.AddFlags(cmd)
 	complete := func(flag string, values ...string) {

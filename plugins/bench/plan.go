@@ -50,6 +50,9 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 		}
 		plan.Cases = append(plan.Cases, cases...)
 	}
+	if err := o.ending.apply(&plan, o.warmupGiven); err != nil {
+		return record.BenchPlan{}, err
+	}
 	if at.prometheus != "" {
 		plan.Prometheus = &record.BenchPrometheus{URL: at.prometheus, Namespace: at.namespace, PodRegex: at.podRegex,
 			ScrapeLagSeconds: o.scrapeLag.Seconds(), StepSeconds: o.scrapes.Seconds(), Required: required}

@@ -63,6 +63,10 @@ func render(w io.Writer, report record.BenchReport, next string) error {
 			fmt.Fprintf(&text, "%s %s: %s\n", term.Caution("note"), c.Case.Name, output.Cell(finding.Message))
 		}
 	}
+	for _, one := range report.Skipped {
+		fmt.Fprintf(&text, "%s %s: left out: %s\n", term.Caution("note"), one.Case, output.Cell(one.Message))
+	}
+	text.WriteString(kneeLines(report.Knee))
 	fmt.Fprintf(&text, "\nnext: %s\n", output.Cell(next))
 	_, err := io.WriteString(w, text.String())
 	return err
@@ -73,8 +77,11 @@ func renderPlan(w io.Writer, plan record.BenchPlan) error {
 	fmt.Fprintf(&text, "run %s: %s, %s, about %s (dry run)\n\n", plan.Run, plan.Target.URL, plan.Target.API,
 		time.Duration(plan.TotalSeconds()*float64(time.Second)).Round(time.Second))
 	table := output.Table{Header: []string{"CASE", "SHAPE", "LOAD", "SECONDS"}, Right: []int{1, 2, 3}}
+	if k := plan.FindKnee; k != nil {
+		table.Rows = append(table.Rows, []string{"find-knee", k.Case.Shape(), "adaptive", fmt.Sprintf("<= %.4g", k.BudgetSeconds)})
+	}
 	for _, c := range plan.Cases {
-		table.Rows = append(table.Rows, []string{c.Name, c.Shape(), describe(c), fmt.Sprintf("%.4g", plan.WarmupSeconds+plan.Seconds(c))})
+		table.Rows = append(table.Rows, []string{c.Name, c.Shape(), describe(c), fmt.Sprintf("%.4g", plan.Warmup(c)+plan.Seconds(c))})
 	}
 	if err := table.Write(&text, ""); err != nil {
 		return err

@@ -46,7 +46,7 @@ func (o *options) run(ctx context.Context) error {
 			return err
 		}
 	}
-	o.streams.Say("%d cases, about %s", len(plan.Cases), time.Duration(plan.TotalSeconds()*float64(time.Second)).Round(time.Second))
+	o.streams.Say("%s", cost(plan))
 	if o.local {
 		return o.runLocal(ctx, plan)
 	}
