@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
@@ -86,14 +87,19 @@ type PutOptions struct {
 func (b *Bucket) Put(ctx context.Context, key string, body []byte, options PutOptions) (Object, error) {
 	input := &s3.PutObjectInput{
 		Bucket: &b.config.Bucket, Key: &key, Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))),
-		Metadata: options.Metadata, ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
+		Metadata: options.Metadata,
 	}
+	var call []func(*s3.Options)
 	if options.SHA256 != "" {
 		raw, err := hex.DecodeString(options.SHA256)
 		if err != nil {
 			return Object{}, fmt.Errorf("put s3://%s/%s: %w", b.config.Bucket, key, err)
 		}
 		input.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(raw))
+	} else {
+		sum := sha256.Sum256(body)
+		input.ChecksumSHA256 = aws.String(base64.StdEncoding.EncodeToString(sum[:]))
+		call = append(call, payloadHash(sum))
 	}
 	if options.ContentType != "" {
 		input.ContentType = &options.ContentType
@@ -104,7 +110,7 @@ func (b *Bucket) Put(ctx context.Context, key string, body []byte, options PutOp
 	if b.config.KMSKey != "" {
 		input.ServerSideEncryption, input.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, &b.config.KMSKey
 	}
-	out, err := b.client.PutObject(ctx, input)
+	out, err := b.client.PutObject(ctx, input, call...)
 	if err != nil {
 		return Object{}, b.fail("write", key, b.writeActions(), err)
 	}

@@ -289,16 +289,25 @@ func TestOpenSaysWhy(t *testing.T) {
 }
 
 // On the wire to a server that is not AWS there is no trailing checksum and no
-// aws-chunked framing (rqlite#2701, seaweedfs#7623), the body's own SHA-256 is
+// aws-chunked framing (rqlite#2701, seaweedfs#7623), not over TLS either, where
+// the SDK frames the checksums that it computes (loki#21791); the body's own SHA-256 is
 // the signed payload hash, and addresses are path style.
 func TestWireForm(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { wireForm(t, httptest.NewServer) })
+	t.Run("TLS", func(t *testing.T) { wireForm(t, httptest.NewTLSServer) })
+}
+
+func wireForm(t *testing.T, start func(http.Handler) *httptest.Server) {
 	var seen []*http.Request
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := start(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
 		seen = append(seen, r)
+		if r.Method == http.MethodPost {
+			io.WriteString(w, "<InitiateMultipartUploadResult><UploadId>1</UploadId></InitiateMultipartUploadResult>")
+		}
 	}))
 	defer server.Close()
-	bucket, err := store.Open(t.Context(), store.Config{Bucket: "models", Endpoint: server.URL, Credentials: keys("a", "b"), Attempts: 1, KMSKey: "key-1"})
+	bucket, err := store.Open(t.Context(), store.Config{Bucket: "models", Endpoint: server.URL, Credentials: keys("a", "b"), Attempts: 1, KMSKey: "key-1", Transport: server.Client().Transport})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -318,8 +327,21 @@ func TestWireForm(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 	}
-	if put.Header.Get("X-Amz-Checksum-Sha256") == "" || put.URL.Path != "/models/k" || slices.Contains(put.TransferEncoding, "chunked") {
+	sum := sha256.Sum256([]byte("data"))
+	want := base64.StdEncoding.EncodeToString(sum[:])
+	if put.Header.Get("X-Amz-Checksum-Sha256") != want || put.URL.Path != "/models/k" || slices.Contains(put.TransferEncoding, "chunked") {
 		t.Errorf("request: %s %v %v", put.URL, put.Header, put.TransferEncoding)
+	}
+	upload, err := bucket.CreateUpload(t.Context(), "k", store.PutOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := upload.Part(t.Context(), 1, []byte("data")); err != nil {
+		t.Fatal(err)
+	}
+	part := seen[len(seen)-1].Header
+	if part.Get("X-Amz-Checksum-Sha256") != want || part.Get("X-Amz-Content-Sha256") != hexOf([]byte("data")) || part.Get("X-Amz-Trailer") != "" || part.Get("Content-Encoding") != "" {
+		t.Errorf("part: %v", part)
 	}
 }
 

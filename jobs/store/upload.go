@@ -70,14 +70,14 @@ func (b *Bucket) CreateUpload(ctx context.Context, key string, options PutOption
 	return &Upload{bucket: b, key: key, id: aws.ToString(out.UploadId), sums: make(map[int32][]byte)}, nil
 }
 
-// Part sends one part; numbers start at 1. The SDK computes the part's SHA-256
-// once, for the checksum header and for the signature; setting it here would
-// have it compute it a second time. Parts may be sent at the same time.
+// Part sends one part; numbers start at 1. Its SHA-256 is computed once, for
+// the checksum header and for the signature. Parts may be sent at the same time.
 func (u *Upload) Part(ctx context.Context, number int, body []byte) error {
+	sum := sha256.Sum256(body)
 	out, err := u.bucket.client.UploadPart(ctx, &s3.UploadPartInput{
 		Bucket: &u.bucket.config.Bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(int32(number)),
-		Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), ChecksumAlgorithm: types.ChecksumAlgorithmSha256,
-	})
+		Body: bytes.NewReader(body), ContentLength: aws.Int64(int64(len(body))), ChecksumSHA256: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
+	}, payloadHash(sum))
 	if err != nil {
 		return u.bucket.fail(fmt.Sprintf("write part %d of", number), u.key, u.bucket.writeActions(), err)
 	}

@@ -2,9 +2,13 @@ package store
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -42,6 +46,19 @@ func unsignHopHeaders(stack *middleware.Stack) error {
 		return err
 	}
 	return stack.Finalize.Insert(show, "Signing", middleware.After)
+}
+
+// payloadHash hands the signer the body's SHA-256, which it would compute anew.
+//
+// A checksum that is set as a header has another merit: where the SDK computes
+// it, over TLS it sends the body in chunks with the checksum behind them
+// (aws-chunked), which some stores refuse or keep as content
+// (loki#21791, velero#8660, tidb#65840).
+func payloadHash(sum [sha256.Size]byte) func(*s3.Options) {
+	know := middleware.InitializeMiddlewareFunc("KnowPayloadHash", func(ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler) (middleware.InitializeOutput, middleware.Metadata, error) {
+		return next.HandleInitialize(v4.SetPayloadHash(ctx, hex.EncodeToString(sum[:])), in)
+	})
+	return s3.WithAPIOptions(func(stack *middleware.Stack) error { return stack.Initialize.Add(know, middleware.Before) })
 }
 
 // Retry is a request that failed and is sent again after Wait.
