@@ -188,6 +188,9 @@ func (s *Search) nextOpen() (step Step, ended string) {
 	if window > left {
 		return Step{}, record.KneeBudget
 	}
+	// Three digits are finer than any interval, and easier to read.
+	digits := math.Pow(10, math.Floor(math.Log10(rate))-2)
+	rate = math.Round(rate/digits) * digits
 	return Step{Rate: rate, Warmup: warmup, Window: window, Why: why}, ""
 }
 
