@@ -61,7 +61,10 @@ func (s *Search) observeOpen(p Point, d *record.KneeDecision) {
 // Result is the answer so far.
 func (s *Search) Result() record.KneeResult {
 	r := record.KneeResult{Confidence: s.o.Confidence, Saturation: s.saturation(), Seconds: s.spent, Decisions: s.decisions}
-	_, ended := s.nextOpen()
+	ended := ""
+	if s.closedEnd != "" {
+		_, ended = s.nextOpen()
+	}
 	r.Ended = ended
 	switch {
 	case s.broken != "":

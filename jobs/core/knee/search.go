@@ -143,7 +143,7 @@ func (s *Search) saturated() bool {
 
 // begin makes the posteriors, once the closed loops say where the answer can be.
 func (s *Search) begin() {
-	if s.known != nil || s.saturation() == 0 {
+	if s.known != nil || s.closedEnd == "" || s.saturation() == 0 {
 		return
 	}
 	top := openCeiling * s.saturation()
