@@ -186,6 +186,7 @@ func (r *run) run(ctx context.Context) error {
 	if err := r.list(ctx); err != nil {
 		return err
 	}
+	defer boundGarbage(r.plan.MemoryBytes, len(r.files))()
 	if err := r.checkSignable(); err != nil {
 		return err
 	}
