@@ -57,7 +57,7 @@ type Deps struct {
 }
 
 func (d Deps) withDefaults(plan record.BenchPlan) Deps {
-	if d.Prometheus == nil {
+	if d.Prometheus == nil && (plan.Prometheus == nil || plan.Prometheus.Auth == nil) {
 		d.Prometheus = openai.NewHTTP(plan.Prometheus != nil && plan.Prometheus.Insecure)
 	}
 	if d.Now == nil {
@@ -107,7 +107,7 @@ func Run(ctx context.Context, plan record.BenchPlan, deps Deps) (record.BenchRep
 	}
 	r := &run{Deps: deps, plan: plan, seed: workload.Seed(plan.Seed, plan.Run), base: deps.Now(), records: bufio.NewWriterSize(deps.Records, 64<<10)}
 	report.Started, report.Finished = wall(r.base), wall(r.base)
-	if err := r.connect(); err != nil {
+	if err := r.connect(ctx); err != nil {
 		return report, err
 	}
 	if err := r.writeLine(record.NewRequestHeader(plan.Run, deps.ToolVersion, r.base)); err != nil {
@@ -164,7 +164,7 @@ func (r *run) shapes() []record.BenchCase {
 }
 
 // connect makes the clients, with the secrets that the plan names.
-func (r *run) connect() error {
+func (r *run) connect(ctx context.Context) error {
 	secret := func(name, what string) (string, error) {
 		if name == "" {
 			return "", nil
@@ -206,7 +206,18 @@ func (r *run) connect() error {
 		return err
 	}
 	r.prom = &prom.Client{HTTP: r.Deps.Prometheus, URL: r.plan.Prometheus.URL, Token: token}
-	return nil
+	if r.plan.Prometheus.Auth == nil {
+		return nil
+	}
+	auth, err := r.plan.Prometheus.Auth.Resolve(r.Getenv)
+	if err != nil {
+		return err
+	}
+	r.prom.Parameters = auth.Parameters
+	if r.prom.HTTP == nil {
+		r.prom.HTTP, err = prom.NewHTTP(ctx, auth, r.plan.Prometheus.Insecure)
+	}
+	return err
 }
 
 func (r *run) emit(level record.Level, name, message string, fields map[string]any) {

@@ -5,6 +5,7 @@ package prom
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -27,6 +28,8 @@ type Client struct {
 	URL string
 	// Token is a bearer token; empty sends none.
 	Token string
+	// Parameters are added to the URL of each request, such as a tenant.
+	Parameters map[string]string
 }
 
 // Series is one series of a result: its labels and its samples in order of
@@ -75,17 +78,24 @@ type answer struct {
 
 func (c *Client) get(ctx context.Context, path string, form url.Values) ([]Series, error) {
 	act := "query Prometheus at " + c.URL
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(c.URL, "/")+"/api/v1/"+path, strings.NewReader(form.Encode()))
-	if err != nil {
-		return nil, failure.New(failure.Usage, "", "%s: %w", act, err)
+	for name, value := range c.Parameters {
+		form.Set(name, value)
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	// A GET, as KEDA sends: proxies that tell tenants apart may allow no other.
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(c.URL, "/")+"/api/v1/"+path+"?"+form.Encode(), nil)
+	if err != nil {
+		return nil, failure.New(failure.Usage, "", "%s: %w", act, withoutURL(err))
+	}
 	if c.Token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.Token)
 	}
 	response, err := c.HTTP.Do(request)
+	var own *failure.Error
+	if errors.As(err, &own) {
+		return nil, failure.New(own.Kind, own.Hint, "%s: %w", act, own.Err)
+	}
 	if err != nil {
-		return nil, failure.New(failure.Unreachable, "check the address, and that it can be reached from here", "%s: %w", act, err)
+		return nil, failure.New(failure.Unreachable, "check the address, and that it can be reached from here", "%s: %w", act, withoutURL(err))
 	}
 	defer response.Body.Close() //nolint:errcheck // nothing was written
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
@@ -96,7 +106,7 @@ func (c *Client) get(ctx context.Context, path string, form url.Values) ([]Serie
 	notJSON := json.Unmarshal(body, &a)
 	switch {
 	case response.StatusCode == http.StatusUnauthorized, response.StatusCode == http.StatusForbidden:
-		return nil, failure.New(failure.Denied, "give a bearer token that may query it", "%s: status %d", act, response.StatusCode)
+		return nil, failure.New(failure.Denied, "let the trigger's TriggerAuthentication name credentials that may query it", "%s: status %d", act, response.StatusCode)
 	case response.StatusCode == http.StatusNotFound:
 		return nil, failure.New(failure.NotFound, "the address must be the base of the Prometheus API, without /api/v1", "%s: status %d", act, response.StatusCode)
 	case notJSON != nil:
@@ -109,6 +119,16 @@ func (c *Client) get(ctx context.Context, path string, form url.Values) ([]Serie
 		return nil, failure.New(failure.Failed, "", "%s: %w", act, err)
 	}
 	return series, nil
+}
+
+// withoutURL drops the URL of a client's error: it holds the whole query, and
+// its parameters may be credentials.
+func withoutURL(err error) error {
+	var address *url.Error
+	for errors.As(err, &address) {
+		err = address.Err
+	}
+	return err
 }
 
 func parse(kind string, result json.RawMessage) ([]Series, error) {

@@ -19,8 +19,8 @@ var cluster apiserver.Shared
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// keda is as much of KEDA as a list of ScaledObjects needs.
-const keda = `apiVersion: apiextensions.k8s.io/v1
+// kedaCRD is as much of KEDA as a list of ScaledObjects needs.
+const kedaCRD = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata: {name: scaledobjects.keda.sh}
 spec:
@@ -74,7 +74,7 @@ func TestLocate(t *testing.T) {
 		t.Errorf("without KEDA: %+v, %+v", without, got)
 	}
 
-	server.Kubectl(t, keda, "apply", "-f", "-")
+	server.Kubectl(t, kedaCRD, "apply", "-f", "-")
 	server.Kubectl(t, "", "wait", "--for=condition=Established", "--timeout=60s", "crd/scaledobjects.keda.sh")
 	server.Kubectl(t, scalers, "apply", "-f", "-")
 	with, got := plan("svc", "web")

@@ -232,7 +232,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.Uint64Var(&o.seed, "seed", 1, "decides every prompt: the same seed and name send the same load")
 	flags.BoolVar(&o.stream, "stream", true, "stream the answers: TTFT and token times are measured")
 	flags.Float64Var(&o.errorRate, "max-error-rate", 0.01, "share of failed requests above which a case does not count (exit code 3)")
-	flags.StringVar(&o.prometheus, "prometheus", "", "URL of Prometheus, as the Job reaches it (default that of the target's own triggers)")
+	flags.StringVar(&o.prometheus, "prometheus", "", "URL of Prometheus, as the Job reaches it (default that of the target's own trigger, with what its TriggerAuthentication names); none measures without it")
 	flags.DurationVar(&o.scrapes, "scrape-interval", 15*time.Second, "how often Prometheus scrapes the engine; a window needs five scrapes before a threshold rests on it")
 	flags.DurationVar(&o.scrapeLag, "scrape-lag", 0, "wait for the last scrape of a window (default the scrape interval and 2s)")
 	flags.StringVar(&o.apiSecret, "api-key-secret", "", "Secret with the API key: NAME, or NAME/KEY (default key "+keyAPI+"); with --local, the environment variable of that name is used")

@@ -6,12 +6,9 @@ import (
 	"regexp"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/predictor"
@@ -22,7 +19,11 @@ import (
 // the cluster is read when --url says it all.
 func (o *options) locate(ctx context.Context) (place, error) {
 	if len(o.target) == 0 {
-		return place{url: o.url, prometheus: o.prometheus}, nil
+		at := place{url: o.url}
+		if o.prometheus != "" && o.prometheus != prometheusNone {
+			at.source = &source{url: o.prometheus}
+		}
+		return at, nil
 	}
 	namespace, err := o.factory.Namespace()
 	if err != nil {
@@ -46,14 +47,11 @@ func (o *options) locate(ctx context.Context) (place, error) {
 	if at.scaler, at.unread, err = scalerOf(ctx, client, namespace, workload); err != nil {
 		return place{}, err
 	}
-	at.prometheus = o.prometheus
-	if at.prometheus == "" {
-		if at.prometheus, err = o.triggersServer(ctx, namespace, workload); err != nil {
-			return place{}, err
-		}
-		if at.prometheus == "" {
-			o.streams.Warn("no ScaledObject of %s names a Prometheus: the server's own series will be missing; give --prometheus", workload)
-		}
+	if at.source, err = o.source(ctx, client, at.scaler); err != nil {
+		return place{}, err
+	}
+	if at.source == nil && o.prometheus != prometheusNone {
+		o.streams.Warn("no ScaledObject of %s names a Prometheus: the server's own series will be missing; give --prometheus", workload)
 	}
 	return at, nil
 }
@@ -105,32 +103,26 @@ func placeOf(object *unstructured.Unstructured) (place, string, error) {
 	return place{}, "", failure.New(failure.Usage, "give isvc/NAME, llmisvc/NAME, deploy/NAME or svc/NAME, or --url", "measure %s %s: it does not answer requests", object.GetKind(), name)
 }
 
-// triggersServer returns the Prometheus that the workload's own scaler asks, ""
-// where there is none or it may not be read.
-func (o *options) triggersServer(ctx context.Context, namespace, workload string) (string, error) {
-	client, err := o.factory.Dynamic()
-	if err != nil {
-		return "", err
+// source is the Prometheus to ask: that of --prometheus, or of the target's own
+// trigger. A server of the flag that is the trigger's gets what that shows.
+func (o *options) source(ctx context.Context, client dynamic.Interface, found *scaler) (*source, error) {
+	if o.prometheus == prometheusNone {
+		return nil, nil
 	}
-	scalers, err := client.Resource(schema.GroupVersionResource{Group: "keda.sh", Version: "v1alpha1", Resource: "scaledobjects"}).
-		Namespace(namespace).List(ctx, metav1.ListOptions{})
-	switch {
-	case apierrors.IsNotFound(err), apierrors.IsForbidden(err), meta.IsNoMatchError(err):
-		return "", nil
-	case err != nil:
-		return "", kube.Explain(err, "list scaledobjects in %s", namespace)
+	own, err := triggerSource(ctx, client, found)
+	same := own != nil && strings.TrimSuffix(own.url, "/") == strings.TrimSuffix(o.prometheus, "/")
+	if o.prometheus != "" && !same {
+		return &source{url: o.prometheus}, nil
 	}
-	for _, scaler := range scalers.Items {
-		if target, _, _ := unstructured.NestedString(scaler.Object, "spec", "scaleTargetRef", "name"); target != workload {
-			continue
-		}
-		triggers, _, _ := unstructured.NestedSlice(scaler.Object, "spec", "triggers")
-		for _, entry := range triggers {
-			trigger, _ := entry.(map[string]any)
-			if server, _, _ := unstructured.NestedString(trigger, "metadata", "serverAddress"); trigger["type"] == "prometheus" && server != "" {
-				return server, nil
-			}
-		}
+	if err != nil || own == nil {
+		return nil, err
 	}
-	return "", nil
+	if o.local && len(own.secrets)+len(own.configs) > 0 {
+		o.streams.Warn("with --local the Secrets of %s are not read: the server's own series will be missing; give --prometheus", found)
+		return nil, nil
+	}
+	if own.note != "" {
+		o.streams.Warn("Prometheus: %s", own.note)
+	}
+	return own, nil
 }

@@ -15,10 +15,11 @@ import (
 
 // place is where a target answers and where its own series are.
 type place struct {
-	url        string
-	prometheus string
-	namespace  string
-	podRegex   string
+	url       string
+	namespace string
+	podRegex  string
+	// source is the Prometheus to ask, nil for none.
+	source *source
 	// scaler is what scales the target, nil where nothing was found; unread says
 	// what could not be listed to find it.
 	scaler *scaler
@@ -53,8 +54,8 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 	if err := o.ending.apply(&plan, o.warmupGiven); err != nil {
 		return record.BenchPlan{}, err
 	}
-	if at.prometheus != "" {
-		plan.Prometheus = &record.BenchPrometheus{URL: at.prometheus, Namespace: at.namespace, PodRegex: at.podRegex,
+	if at.source != nil {
+		plan.Prometheus = &record.BenchPrometheus{URL: at.source.url, Insecure: at.source.insecure, Auth: at.source.auth, Namespace: at.namespace, PodRegex: at.podRegex,
 			ScrapeLagSeconds: o.scrapeLag.Seconds(), StepSeconds: o.scrapes.Seconds(), Required: required}
 	}
 	return plan, plan.Validate()
@@ -123,6 +124,9 @@ func (o *options) flagLoad(flags *pflag.FlagSet) error {
 	o.loads = []load{one}
 	return nil
 }
+
+// unfitEnv is what the name of a variable cannot have.
+var unfitEnv = regexp.MustCompile(`[^A-Za-z0-9]+`)
 
 var unfit = regexp.MustCompile(`[^a-z0-9-]+`)
 

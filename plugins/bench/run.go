@@ -58,6 +58,9 @@ func (o *options) run(ctx context.Context) error {
 	spec.Plan, spec.CallsAPI, spec.Retries = plan, true, retries
 	spec.Final = []int32{int32(failure.Failed), int32(failure.Unreachable)}
 	o.environment(&spec)
+	if at.source != nil {
+		spec.SecretEnv, spec.ConfigEnv = append(spec.SecretEnv, at.source.secrets...), append(spec.ConfigEnv, at.source.configs...)
+	}
 	o.job.Apply(&spec)
 	undo := func() error { return nil }
 	if held != nil {

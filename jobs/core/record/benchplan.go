@@ -145,6 +145,8 @@ type BenchPrometheus struct {
 	// variable that holds a bearer token.
 	Insecure bool   `json:"insecure"`
 	TokenEnv string `json:"token_env"`
+	// Auth is what the trigger that names this server shows it; nil for nothing.
+	Auth *PrometheusAuth `json:"auth,omitempty"`
 }
 
 // Validate refuses a plan that cannot be carried out, before anything starts.
@@ -220,6 +222,11 @@ func (p BenchPlan) Validate() error {
 	}
 	if p.Prometheus.ScrapeLagSeconds < 0 || p.Prometheus.StepSeconds < 0 {
 		return refuse("prometheus: a time is below 0")
+	}
+	if p.Prometheus.Auth != nil {
+		if err := p.Prometheus.Auth.validate(); err != nil {
+			return err
+		}
 	}
 	for _, signal := range p.Prometheus.Required {
 		if !slices.Contains(BenchSignals(), signal) {
