@@ -52,6 +52,10 @@ func hidden(d hpa.Decision) []string {
 		switch p.Reason {
 		case hpa.NotModelled, hpa.NotSeen, hpa.PodsUncertain, hpa.PodsUnknown:
 			names = append(names, "samples of "+p.Metric.Name)
+		case hpa.NoReplicas:
+			if p.TotalLow == nil {
+				names = append(names, "the value of "+p.Metric.Name)
+			}
 		}
 	}
 	if !d.Input.Replicas.Status.Exact() {
@@ -69,7 +73,7 @@ func hidden(d hpa.Decision) []string {
 func stabilizationOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at moment) *record.StabilizationStep {
 	s := d.Stabilization
 	step := &record.StabilizationStep{
-		Reason:            string(s.Reason),
+		Reason:            string(check.Able),
 		UpWindowSeconds:   s.UpWindow.Seconds(),
 		DownWindowSeconds: s.DownWindow.Seconds(),
 		Result:            countRange(check.Stabilized),
@@ -111,13 +115,13 @@ func rateLimitOf(d hpa.Decision, check hpa.Check, observed hpa.Observed) *record
 	in := d.Input
 	switch spec := in.Replicas.Spec; {
 	case check.Raw.Low > spec:
-		allows := hpa.Range{Low: min(max(d.Limit.Up.Low, spec), in.Max), High: min(max(d.Limit.Up.High, spec), in.Max)}
+		allows := hpa.Range{Low: min(max(check.Up.Low, spec), in.Max), High: min(max(check.Up.High, spec), in.Max)}
 		step.Allows, step.Policy = optionalRange(allows), "doubling, or 4"
 		if in.Behavior != nil {
 			step.Policy = policyText("+", in.Behavior.Up)
 		}
 	case check.Raw.High < spec && in.Behavior != nil:
-		allows := hpa.Range{Low: max(min(d.Limit.Down.Low, spec), in.Min), High: max(min(d.Limit.Down.High, spec), in.Min)}
+		allows := hpa.Range{Low: max(min(check.Down.Low, spec), in.Min), High: max(min(check.Down.High, spec), in.Min)}
 		step.Allows, step.Policy = optionalRange(allows), policyText("-", in.Behavior.Down)
 	}
 	return step

@@ -53,7 +53,7 @@ func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.Scali
 	if what.KEDA != nil && (loopMatters(c.Replicas) || loopMatters(what.Replicas)) {
 		row("KEDA's turn", turnText(c.KEDA, c.Replicas), turnText(what.KEDA, what.Replicas))
 	}
-	row("next sync", syncText(c, c.Decision, c.Check), syncText(c, what.Decision, nil))
+	row("next sync", syncText(c.Decision, c.Check), syncText(what.Decision, nil))
 	row("in the end", settledText(what.SettlesToday), settledText(what.Settles))
 	if err := writeFitted(text, table, "  ", width); err != nil {
 		return err
@@ -104,6 +104,10 @@ func asksText(t record.ScalingTrigger) string {
 		return "failed"
 	case hpa.NotSeen, hpa.NotModelled:
 		return "unknown"
+	case hpa.NoReplicas:
+		if t.ValueLow == nil {
+			return "unknown"
+		}
 	}
 	return fmt.Sprintf("%s of %s: asks for %s", valueText(t), targetText(t), rangeText(t.Proposes))
 }
@@ -136,16 +140,20 @@ func countText(n *int32) string {
 	return fmt.Sprint(*n)
 }
 
-func syncText(c record.ScalingChain, d *record.ScalingDecision, check *record.ControllerCheck) string {
-	if check != nil && check.Compared && check.Agrees {
-		return fmt.Sprint(check.DesiredReplicas)
-	}
+func syncText(d *record.ScalingDecision, check *record.ControllerCheck) string {
 	if d == nil {
 		return "no HPA"
 	}
+	if hpa.Path(d.Path) == hpa.Disabled {
+		return "none: an HPA does not leave 0"
+	}
+	// desiredReplicas is then left from an earlier sync, if there was one.
 	switch hpa.Blocking(d.Blocking) {
 	case hpa.AllFailed, hpa.DownBlocked:
 		return fmt.Sprintf("%d (held: a metric failed)", d.From)
+	}
+	if check != nil && check.Compared && check.Agrees {
+		return fmt.Sprint(check.DesiredReplicas)
 	}
 	return rangeText(&d.Desired)
 }

@@ -16,9 +16,8 @@ func triggersOf(link chain.Chain, decision hpa.Decision, check hpa.Check) []reco
 	for i, proposal := range decision.Proposals {
 		trigger := triggerOf(proposal)
 		trigger.Winner = i == check.Winner
-		if trigger.Winner && !proposal.Count.Exact() {
-			// The winner's proposal is the raw size, which the conditions bound.
-			trigger.Proposes = optionalRange(check.Raw)
+		if proposal.Reason != hpa.MetricFailed {
+			trigger.Proposes = optionalRange(check.Proposals[i])
 		}
 		identify(&trigger, link.ScaledObject, proposal.Metric)
 		triggers = append(triggers, trigger)
@@ -48,8 +47,8 @@ func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
 	if metric.Seen.Samples != nil {
 		trigger.Utilization, trigger.AverageShown = proposal.Shown.Utilization, units(proposal.Shown.Average)
 	}
-	// A status of a replica count of zero shows the smallest number there is.
-	if metric.Seen.Average != nil && *metric.Seen.Average >= 0 {
+	// An average of no replicas is no value.
+	if metric.Seen.Average != nil && proposal.Reason != hpa.NoReplicas {
 		trigger.AverageShown = units(metric.Seen.Average)
 	}
 	if !math.IsNaN(proposal.Ratio) && !math.IsInf(proposal.Ratio, 0) {

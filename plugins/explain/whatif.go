@@ -139,6 +139,11 @@ func known(d hpa.Decision) (low, high hpa.Input) {
 	high.Recalled = low.Recalled
 	low.Metrics, high.Metrics = slices.Clone(low.Metrics), slices.Clone(high.Metrics)
 	for i, p := range d.Proposals {
+		if p.Reason == hpa.NoReplicas && p.TotalLow == nil {
+			// An average of none is none of any other size either.
+			low.Metrics[i].Seen, high.Metrics[i].Seen = hpa.Observation{State: hpa.Unknown}, hpa.Observation{State: hpa.Unknown}
+			continue
+		}
 		if p.TotalLow == nil || p.TotalHigh == nil || (p.Metric.Type != hpa.External && p.Metric.Type != hpa.Object) {
 			continue
 		}

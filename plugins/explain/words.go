@@ -108,6 +108,9 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 	case hpa.HeldByPods:
 		return fmt.Sprintf("ratio %s; held: pods without a sample may use the rest", ratioText(t))
 	case hpa.NoReplicas:
+		if t.ValueLow == nil {
+			return "the value is not known: status.replicas was 0, and the status shows an average of none"
+		}
 		return "there is no replica to take an average of"
 	case hpa.WithinTolerance:
 		tolerance := 0.0

@@ -151,6 +151,7 @@ func (tr *trace) compare(t *testing.T, object *autoscalingv2.HorizontalPodAutosc
 	if err != nil {
 		t.Fatal(err)
 	}
+	written = reread(t, written)
 	at, size := tr.world.syncs[len(tr.world.syncs)-1], tr.world.spec
 	tr.stamp(written, at)
 	observed := hpa.ObservedIn(written)

@@ -149,6 +149,11 @@ func (g generator) step(w *world, m mood, object *autoscalingv2.HorizontalPodAut
 	if g.chance(15) {
 		w.status = max(0, w.spec+int32(g.IntN(5))-2)
 	}
+	if g.chance(4) {
+		// A quota that lets no pod start, or a workload that was just scaled up
+		// from zero.
+		w.status = 0
+	}
 	fresh := w.totals == nil || g.chance(60)
 	if fresh || g.chance(30) {
 		w.pods = g.pods(m, w, at)

@@ -92,12 +92,6 @@ func (in Input) totalsSeen(metric Metric, status Range) (low, high int64, ok boo
 	return low, high, ok
 }
 
-// ofNoReplicas says whether an average may stand for no replicas at all: since
-// 1.38 the status shows 0 there, whatever the total was.
-func (in Input) ofNoReplicas(seen Observation) bool {
-	return seen.Total == nil && seen.Average != nil && *seen.Average == 0 && in.Replicas.Status.Low <= 0 && in.Version.since(38)
-}
-
 func share(total, target int64) int32 { return sizeOf(math.Ceil(float64(total) / float64(target))) }
 
 // between is an interval of ratios; one that is no number is passed over unless

@@ -7,7 +7,8 @@ import "slices"
 // changed the objects meanwhile.
 type Disagreement struct {
 	// What is "desired_replicas", "able_to_scale", "scaling_limited",
-	// "scaling_active" or "winner".
+	// "scaling_active", "winner", or "steps" where no raw and stabilized size
+	// within the model's bounds lead to what the controller wrote.
 	What              string
 	Model, Controller string
 }
@@ -20,10 +21,8 @@ type Check struct {
 	// Exact is true where the model arrived at one size, and at the same.
 	Exact         bool
 	Disagreements []Disagreement
-	// Stabilized is the size after stabilization, narrowed by the conditions.
-	Stabilized Range
-	// Raw is the raw size, narrowed by the conditions.
-	Raw Range
+	// What the steps say, narrowed by what the conditions and the size prove.
+	Proven
 	// Blocking is the decision's, settled by the controller where bounds left
 	// it open.
 	Blocking Blocking
@@ -36,10 +35,7 @@ func (c Check) Agrees() bool { return len(c.Disagreements) == 0 }
 
 // Compare checks d against the controller's status of the same sync.
 func Compare(d Decision, o Observed) Check {
-	c := Check{Raw: d.Raw, Winner: d.Winner, Blocking: d.Blocking, Stabilized: AnyCount()}
-	if d.Stabilization != nil {
-		c.Stabilized = d.Stabilization.Count
-	}
+	c := Check{Proven: stated(d), Winner: d.Winner, Blocking: d.Blocking}
 	if !o.Synced || !o.AbleTrue {
 		return c
 	}
@@ -88,43 +84,7 @@ func (c *Check) conditions(d Decision, o Observed) {
 	if d.Limit.Reason != "" && o.Limited != "" && d.Limit.Reason != LimitReason(o.Limited) {
 		c.add("scaling_limited", string(d.Limit.Reason), o.Limited)
 	}
-	c.narrow(d, o)
-}
-
-// narrow uses what each condition proves. ReadyForNewScale: stabilization
-// changed nothing. DesiredWithinRange: the limits changed nothing.
-func (c *Check) narrow(d Decision, o Observed) {
-	spec := d.Input.Replicas.Spec
-	bound := AnyCount()
-	switch LimitReason(o.Limited) {
-	case DesiredWithinRange:
-		bound = Exactly(o.Desired)
-	case ScaleUpLimit, TooManyReplicas:
-		bound.Low = clamp(int64(o.Desired) + 1)
-	case ScaleDownLimit, TooFewReplicas:
-		bound.High = clamp(int64(o.Desired) - 1)
-	}
-	if both, ok := c.Stabilized.Intersect(bound); ok {
-		c.Stabilized = both
-	}
-	switch AbleReason(o.Able) {
-	case ReadyForNewScale:
-		if both, ok := c.Stabilized.Intersect(c.Raw); ok {
-			c.Stabilized, c.Raw = both, both
-		}
-	case ScaleUpStabilized:
-		if both, ok := c.Stabilized.Intersect(Range{spec, clamp(int64(c.Raw.High) - 1)}); ok {
-			c.Stabilized = both
-		}
-	case ScaleDownStabilized:
-		bound := Range{clamp(int64(c.Raw.Low) + 1), AnyCount().High}
-		if d.Input.Behavior != nil {
-			bound.High = spec
-		}
-		if both, ok := c.Stabilized.Intersect(bound); ok {
-			c.Stabilized = both
-		}
-	}
+	c.prove(d, o)
 }
 
 func (c *Check) add(what, model, controller string) {

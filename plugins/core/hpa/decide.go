@@ -55,6 +55,7 @@ func (d Decision) Scales() (scales, sure bool) {
 
 // Decide carries out one sync.
 func Decide(in Input) Decision {
+	in.Replicas.Status = in.statusProven()
 	d := Decision{Input: in, Winner: NoWinner, Blocking: NotBlocked, Raw: AnyCount()}
 	for _, metric := range in.Metrics {
 		proposal := in.propose(metric)

@@ -114,11 +114,11 @@ func (o Observed) see(metric Metric, slot *autoscalingv2.MetricStatus, any bool)
 	}
 	seen := Observation{State: Seen, Utilization: current.AverageUtilization}
 	if current.Value != nil {
-		total := current.Value.MilliValue()
+		total := milliOf(*current.Value)
 		seen.Total = &total
 	}
 	if current.AverageValue != nil {
-		average := current.AverageValue.MilliValue()
+		average := milliOf(*current.AverageValue)
 		seen.Average = &average
 	}
 	return seen

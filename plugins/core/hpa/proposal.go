@@ -11,7 +11,8 @@ const (
 	// AboveTarget and BelowTarget: the target divides the value, rounded up.
 	AboveTarget ProposalReason = "AboveTarget"
 	BelowTarget ProposalReason = "BelowTarget"
-	// NoReplicas: there is no replica to take an average of.
+	// NoReplicas: there is no replica to take an average of. Where only the
+	// average is known, the total is not.
 	NoReplicas ProposalReason = "NoReplicas"
 	// Rounding: what the status shows is too coarse to tell.
 	Rounding ProposalReason = "Rounding"
@@ -77,8 +78,8 @@ func (in Input) propose(metric Metric) Proposal {
 	switch {
 	case metric.TargetMilli <= 0:
 		p.Reason = NotModelled
-	case whole && metric.Target == AverageValue && in.ofNoReplicas(metric.Seen):
-		p.Reason = NotSeen
+	case in.ofNoReplicas(metric):
+		p.Reason = NoReplicas
 	case whole && metric.Target == AverageValue:
 		in.proposePerReplica(&p)
 	case whole && metric.Target == Value:
@@ -159,9 +160,8 @@ func (in Input) reason(low, high float64) ProposalReason {
 	return one(high)
 }
 
-// smallestAverage is what a controller up to 1.37 shows as the average of no
-// replicas, or less: no average that was measured.
-const smallestAverage = math.MinInt64 / 2
+// smallestAverage is the smallest one that can be multiplied with any size.
+const smallestAverage = math.MinInt64 / 2 / math.MaxInt32
 
 // totals bounds the metric's total for a number of replicas.
 func (o Observation) totals(status Range) (low, high int64, ok bool) {
@@ -170,7 +170,7 @@ func (o Observation) totals(status Range) (low, high int64, ok bool) {
 		return *o.Total, max(*o.Total, *o.Most), true
 	case o.Total != nil:
 		return *o.Total, *o.Total, true
-	case o.Average == nil, *o.Average < smallestAverage/math.MaxInt32, status.High <= 0:
+	case o.Average == nil, *o.Average < smallestAverage, status.High <= 0:
 		return 0, 0, false
 	}
 	low, high = totalsOf(*o.Average, max(status.Low, 1))
