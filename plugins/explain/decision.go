@@ -114,7 +114,7 @@ func rateLimitOf(d hpa.Decision, check hpa.Check, observed hpa.Observed) *record
 	}
 	in := d.Input
 	switch spec := in.Replicas.Spec; {
-	case check.Raw.Low > spec:
+	case check.Raw.Low > spec, check.Stabilized.Low > spec:
 		allows := hpa.Range{Low: min(max(check.Up.Low, spec), in.Max), High: min(max(check.Up.High, spec), in.Max)}
 		step.Allows, step.Policy = optionalRange(allows), "doubling, or 4"
 		if in.Behavior != nil {
@@ -127,11 +127,14 @@ func rateLimitOf(d hpa.Decision, check hpa.Check, observed hpa.Observed) *record
 	return step
 }
 
+// policyDisabled stands for rules that allow no change.
+const policyDisabled = "disabled"
+
 // policyText puts rules into words: "+100% per 30s or +4 pods per 15s, the
 // larger".
 func policyText(sign string, rules hpa.Rules) string {
 	if rules.Select == hpa.SelectDisabled {
-		return "disabled"
+		return policyDisabled
 	}
 	var parts []string
 	for _, p := range rules.Policies {

@@ -54,7 +54,7 @@ func sideBySide(text *strings.Builder, c record.ScalingChain, what *record.Scali
 		row("KEDA's turn", turnText(c.KEDA, c.Replicas), turnText(what.KEDA, what.Replicas))
 	}
 	row("next sync", syncText(c.Decision, c.Check), syncText(what.Decision, nil))
-	row("in the end", settledText(what.SettlesToday), settledText(what.Settles))
+	row("in the end", settledText(what.SettlesToday, c.KEDA), settledText(what.Settles, what.KEDA))
 	if err := writeFitted(text, table, "  ", width); err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func syncText(d *record.ScalingDecision, check *record.ControllerCheck) string {
 	return rangeText(&d.Desired)
 }
 
-func settledText(s *record.SettledSize) string {
+func settledText(s *record.SettledSize, loop *record.KEDALoop) string {
 	if s == nil {
 		return "unknown"
 	}
@@ -169,6 +169,8 @@ func settledText(s *record.SettledSize) string {
 	switch {
 	case s.Unsettled:
 		line = "no end in " + shortDuration(lookAhead) + ", then " + line
+	case len(s.Path) > 1 && s.AfterSeconds == 0 && turnsFirst(loop):
+		line += " at the sync after KEDA's turn"
 	case len(s.Path) > 0:
 		line += afterText(time.Duration(s.AfterSeconds) * time.Second)
 	}
@@ -183,6 +185,15 @@ func settledText(s *record.SettledSize) string {
 		line += ": " + strings.Join(sizes, ", ")
 	}
 	return line
+}
+
+// turnsFirst says whether KEDA changes the size before the HPA can.
+func turnsFirst(loop *record.KEDALoop) bool {
+	if loop == nil || loop.Next == nil {
+		return false
+	}
+	reason := keda.StepReason(loop.Next.Reason)
+	return reason == keda.StepActivates || reason == keda.StepRaises
 }
 
 func afterText(d time.Duration) string {

@@ -24,13 +24,13 @@ func TestWhatIfWithoutHPA(t *testing.T) {
 		"a value is missing":        {plain, []string{"s0.value=9"}, "5", "4", "active: leaves the size to the HPA", "unknown", "set s1.value= too"},
 		"with a behavior":           {plain, []string{"s0.value=9", "s1.value=0.4", "behavior.scaleUp.policies=1/60s"}, "5", "2", "active: leaves the size to the HPA", "", ""},
 		"no value at all":           {plain, []string{"max=9"}, "?", "1-4", "unknown", "unknown", "set s0.value=, s1.value= too"},
-		"from zero":                 {plain, []string{"replicas=0", "s0.value=9", "s1.value=0"}, "5", "0", "active: 0 -> 1 within 30s", "5 after 15s: 1, 4, 5", ""},
+		"from zero":                 {plain, []string{"replicas=0", "s0.value=9", "s1.value=0"}, "5", "none: an HPA does not leave 0", "active: 0 -> 1 within 30s", "5 after 15s: 1, 4, 5", ""},
 		"exactly at the activation": {plain, []string{"replicas=2", "s0.value=3", "s1.value=0", "s0.activationThreshold=3", "cooldown=60"}, "2", "2", "inactive: 2 -> 0 after the cooldown of 60s", "0 after 1m", ""},
 		"above the activation":      {plain, []string{"replicas=2", "s0.value=3.001", "s1.value=0", "s0.activationThreshold=3"}, "2", "2", "active: leaves the size to the HPA", "2", ""},
 		"an idle count":             {plain, []string{"min=2", "idle=1", "replicas=2", "s0.value=0", "s1.value=0"}, "0", "2", "inactive: 2 -> 1 after the cooldown of 300s", "1 after 5m", ""},
-		"a faster loop":             {plain, []string{"replicas=0", "pollingInterval=5", "s0.value=9", "s1.value=0"}, "5", "0", "active: 0 -> 1 within 5s", "5 after 15s: 1, 4, 5", ""},
+		"a faster loop":             {plain, []string{"replicas=0", "pollingInterval=5", "s0.value=9", "s1.value=0"}, "5", "none: an HPA does not leave 0", "active: 0 -> 1 within 5s", "5 after 15s: 1, 4, 5", ""},
 		"paused":                    {"testdata/lab/paused.yaml", []string{"s0.value=9"}, "5", "4", "active: leaves the size to the HPA", "5 after 15s: 4, 5", "as if it were not"},
-		"at zero in a cluster":      {"testdata/lab/zero.yaml", []string{"s0.value=9"}, "5", "0", "active: 0 -> 1 within 5s", "4 at the next sync: 1, 4", ""},
+		"at zero in a cluster":      {"testdata/lab/zero.yaml", []string{"s0.value=9"}, "5", "none: an HPA does not leave 0", "active: 0 -> 1 within 5s", "4 at the sync after KEDA's turn: 1, 4", ""},
 		"no effect":                 {"testdata/lab/steady.yaml", []string{"cooldown=30"}, "1", "1", "active: leaves the size to the HPA", "1", "cooldown=30 has no effect"},
 		"no effect of the pace":     {"testdata/lab/steady.yaml", []string{"pollingInterval=2"}, "1", "1", "active: leaves the size to the HPA", "1", "at its own pace"},
 	}
@@ -48,13 +48,13 @@ func TestWhatIfWithoutHPA(t *testing.T) {
 			if got := rangeText(what.Triggers[0].Proposes); got != test.proposes {
 				t.Errorf("proposes %s", got)
 			}
-			if got := syncText(chain, what.Decision, nil); got != test.next {
+			if got := syncText(what.Decision, nil); got != test.next {
 				t.Errorf("next sync %s", got)
 			}
 			if got := turnText(what.KEDA, what.Replicas); got != test.turn {
 				t.Errorf("KEDA %s", got)
 			}
-			if got := settledText(what.Settles); test.settles != "" && got != test.settles {
+			if got := settledText(what.Settles, what.KEDA); test.settles != "" && got != test.settles {
 				t.Errorf("settles %s", got)
 			}
 			if !strings.Contains(strings.Join(what.Notes, "\n"), test.note) {

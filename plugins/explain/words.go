@@ -109,7 +109,11 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 		return fmt.Sprintf("ratio %s; held: pods without a sample may use the rest", ratioText(t))
 	case hpa.NoReplicas:
 		if t.ValueLow == nil {
-			return "the value is not known: status.replicas was 0, and the status shows an average of none"
+			line := "not known: status.replicas was 0, and the status shows an average of none"
+			if t.Proposes != nil {
+				line += "; the conditions tell what it asks for"
+			}
+			return line
 		}
 		return "there is no replica to take an average of"
 	case hpa.WithinTolerance:
