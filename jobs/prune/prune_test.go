@@ -238,3 +238,81 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 }
+
+// TestLeavesOtherDeliveries: a folder named after a commit can be a file's own
+// folder in a delivery. Nothing that any manifest lists is deleted.
+func TestLeavesOtherDeliveries(t *testing.T) {
+	const cache = "prod/snap/snapshots/"
+	for name, test := range map[string]struct {
+		build    func(w *world)
+		location string
+		// want has the revisions that are found, warning what is told.
+		want    map[string]string
+		warning string
+	}{
+		"a flat delivery with a cache of the Hub": {func(w *world) {
+			w.put(cache+alien+"/model.safetensors", "a")
+			w.complete("prod/snap", newest, "kubectl-inference", time.Unix(1, 0))
+		}, "s3://models/prod", map[string]string{}, "s3://models/prod/snap is a delivery itself"},
+		"the base lies in it": {func(w *world) {
+			w.put(cache+alien+"/model.safetensors", "a")
+			w.complete("prod/snap", newest, "kubectl-inference", time.Unix(1, 0))
+		}, "s3://models/prod/snap/snapshots", map[string]string{}, "s3://models/prod/snap is a delivery itself"},
+		"the base is it": {func(w *world) {
+			w.put(cache+alien+"/model.safetensors", "a")
+			w.complete("prod/snap", newest, "kubectl-inference", time.Unix(1, 0))
+		}, "s3://models/prod/snap", map[string]string{}, "s3://models/prod/snap is a delivery itself"},
+		"another program's": {func(w *world) {
+			w.put(cache+alien+"/model.safetensors", "a")
+			w.put("prod/snap/"+record.ManifestName, "{}")
+		}, "s3://models/prod", map[string]string{}, "s3://models/prod/snap is a delivery itself"},
+		"one that is under way": {func(w *world) {
+			w.put("prod/snap/sub/"+alien+"/model.safetensors", "a")
+			w.put("prod/snap/"+record.CheckpointFolder+"x.json", "{}")
+		}, "s3://models/prod", map[string]string{}, "s3://models/prod/snap is a delivery itself"},
+		"a complete revision in it": {func(w *world) {
+			w.complete("prod/snap/o/n/"+oldest, oldest, "kubectl-inference", time.Unix(1, 0))
+			w.complete("prod/snap", newest, "kubectl-inference", time.Unix(1, 0))
+		}, "s3://models/prod", map[string]string{}, "s3://models/prod/snap is a delivery itself"},
+		"the bucket itself": {func(w *world) {
+			w.put(alien+"/model.safetensors", "a")
+			w.put(record.ManifestName, "{}")
+		}, "s3://models/prod", map[string]string{}, "s3://models is a delivery itself"},
+		"a cache whose manifest is lost": {func(w *world) { w.put(cache+alien+"/model.safetensors", "a") }, "s3://models/prod",
+			map[string]string{"5": "refuse: it has no manifest, and looks like part of a cache of the Hub that lies in a delivery"}, ""},
+		"below a folder named after a commit": {func(w *world) {
+			w.put("prod/"+alien+"/other.safetensors", "a")
+			w.complete("prod/"+alien+"/flat", newest, "kubectl-inference", time.Unix(1, 0))
+			w.complete("prod/"+alien+"/o/n/"+oldest, oldest, "kubectl-inference", time.Unix(1, 0))
+		}, "s3://models/prod", map[string]string{"1": "delete: not used"}, "s3://models/prod/" + alien + "/flat is a delivery itself"},
+		"in a complete revision": {func(w *world) {
+			w.complete("prod/o/n/"+oldest, oldest, "kubectl-inference", time.Unix(1, 0))
+			w.complete("prod/o/n/"+oldest+"/lora", newest, "kubectl-inference", time.Unix(1, 0))
+		}, "s3://models/prod", map[string]string{"1": "refuse: another delivery lies in it, with lora/" + record.ManifestName}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := s3server.Start(t)
+			bucket, err := store.Open(t.Context(), store.Config{Bucket: server.Bucket(t, "models"), Endpoint: server.URL, Credentials: server.Credentials(), Attempts: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := &world{t: t, server: server, bucket: bucket, later: 1000 * time.Hour,
+				plan: record.PrunePlan{TypeMeta: record.Meta(record.KindPrunePlan), Location: test.location, S3Endpoint: server.URL, Apply: true, Extra: true}}
+			test.build(w)
+			before := server.Keys(t, "models")
+			result := w.run()
+			if diff := cmp.Diff(test.want, actions(result)); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+			if told := strings.Join(result.Warnings, "\n"); (test.warning == "") != (told == "") || !strings.Contains(told, test.warning) {
+				t.Errorf("warnings: %s", told)
+			}
+			want := slices.DeleteFunc(before, func(key string) bool {
+				return test.want["1"] == "delete: not used" && strings.Contains(key, "/o/n/"+oldest+"/")
+			})
+			if diff := cmp.Diff(want, server.Keys(t, "models")); diff != "" {
+				t.Errorf("keys (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -38,6 +38,11 @@ type revision struct {
 	manifest *record.Manifest
 }
 
+// lists says whether the revision's own manifest lists a file.
+func (v *revision) lists(name string) bool {
+	return v.manifest != nil && slices.ContainsFunc(v.manifest.Files, func(f record.ManifestFile) bool { return f.Path == name })
+}
+
 type run struct {
 	plan   record.PrunePlan
 	deps   Deps
@@ -134,8 +139,19 @@ func (r *run) delete(ctx context.Context, v *revision) error {
 	if err != nil {
 		return err
 	}
+	if reason := r.arrived(keys, v); reason != "" {
+		v.Action, v.Reason = record.PruneRefuse, reason
+		return nil
+	}
+	keys = slices.DeleteFunc(keys, func(key string) bool { return key == v.prefix+"/"+record.ManifestName })
 	if len(extra) > 0 && !r.plan.Extra {
 		v.Action, v.Reason = record.PruneRefuse, fmt.Sprintf("it holds %d objects that no sync wrote, such as %s (--extra deletes them too)", len(extra), extra[0])
+		return nil
+	}
+	if outer, err := r.began(ctx, v); err != nil {
+		return err
+	} else if outer != "" {
+		v.Action, v.Reason = record.PruneRefuse, "since it was listed, a delivery began in "+outer
 		return nil
 	}
 	r.result.Deleted.Files += v.Content.Files
@@ -164,6 +180,35 @@ func (r *run) delete(ctx context.Context, v *revision) error {
 	return nil
 }
 
+// arrived says which manifest lies in a revision that the listing before did
+// not show, or that another delivery has below it: what it lists is not ours to
+// delete, not even with --extra.
+func (r *run) arrived(keys []string, v *revision) (reason string) {
+	for _, key := range keys {
+		name := strings.TrimPrefix(key, v.prefix+"/")
+		switch {
+		case name == record.ManifestName && v.manifest == nil:
+			return "since it was listed, a sync completed it"
+		case path.Base(name) == record.ManifestName && name != record.ManifestName && !v.lists(name):
+			return "another delivery lies in it, with " + failure.Clean(name)
+		}
+	}
+	return ""
+}
+
+// began names a delivery that has come to a prefix above the revision.
+func (r *run) began(ctx context.Context, v *revision) (outer string, err error) {
+	if !r.plan.Apply {
+		return "", nil
+	}
+	for _, above := range ancestors(v.prefix) {
+		if is, err := r.isDelivery(ctx, above); err != nil || is {
+			return r.url(above), err
+		}
+	}
+	return "", nil
+}
+
 // contents lists what is below a revision, and what of it is not the sync's.
 func (r *run) contents(ctx context.Context, v *revision) (keys, extra []string, err error) {
 	listed := make(map[string]bool)
@@ -177,9 +222,7 @@ func (r *run) contents(ctx context.Context, v *revision) (keys, extra []string, 
 			return nil, nil, err
 		}
 		name := strings.TrimPrefix(object.Key, v.prefix+"/")
-		if name != record.ManifestName {
-			keys = append(keys, object.Key)
-		}
+		keys = append(keys, object.Key)
 		if record.OwnObject(name) || listed[name] {
 			continue
 		}

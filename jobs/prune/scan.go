@@ -6,7 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -16,11 +15,20 @@ import (
 // maxManifest bounds what is read as a manifest.
 const maxManifest = 64 << 20
 
+// cacheFolder is where a cache of the Hub has its revisions.
+const cacheFolder = "snapshots"
+
 // scan finds the revisions below the base: the places whose last segment is a
-// commit id.
+// commit id, and that lie in no other delivery.
 func (r *run) scan(ctx context.Context) ([]*revision, error) {
-	found := make(map[string]*revision)
-	withManifest := make(map[string]bool)
+	layout := newLayout(r.base)
+	for _, above := range ancestors(r.base) {
+		is, err := r.isDelivery(ctx, above)
+		if err != nil {
+			return nil, err
+		}
+		layout.roots[above] = layout.roots[above] || is
+	}
 	base := ""
 	if r.base != "" {
 		base = r.base + "/"
@@ -29,68 +37,74 @@ func (r *run) scan(ctx context.Context) ([]*revision, error) {
 		if err != nil {
 			return nil, err
 		}
-		v := r.at(found, object.Key)
-		if v == nil {
-			r.result.Other.Add(object.Size)
-			continue
-		}
-		v.Content.Add(object.Size)
-		v.Changed = latest(v.Changed, object.Modified)
-		if object.Key == v.prefix+"/"+record.ManifestName {
-			withManifest[v.prefix] = true
-		}
+		layout.object(object)
 	}
 	uploads, err := r.bucket.OpenUploads(ctx, base)
 	if err != nil {
 		return nil, err
 	}
 	for _, upload := range uploads {
-		if v := r.at(found, upload.Key); v != nil {
-			v.Changed = latest(v.Changed, upload.Initiated)
-		}
+		layout.upload(upload)
 	}
-	revisions := make([]*revision, 0, len(found))
-	for _, v := range found {
-		if withManifest[v.prefix] {
+	revisions := make([]*revision, 0)
+	for prefix, content := range layout.revisions(&r.result.Other) {
+		v := &revision{prefix: prefix, group: strings.TrimPrefix(path.Dir("/"+prefix), "/")}
+		v.Location, v.Revision, v.State = r.url(prefix), path.Base(prefix), record.StateUnfinished
+		v.ModelID = path.Join(path.Base(path.Dir("/"+v.group)), path.Base("/"+v.group))
+		v.Content, v.Changed = content.FileCount, content.changed
+		if layout.manifests[prefix] {
 			if err := r.readManifest(ctx, v); err != nil {
 				return nil, err
 			}
+		} else if path.Base(v.group) == cacheFolder {
+			v.State, v.why = record.StateForeign, "it has no manifest, and looks like part of a cache of the Hub that lies in a delivery"
 		}
 		revisions = append(revisions, v)
 	}
 	slices.SortFunc(revisions, func(a, b *revision) int { return strings.Compare(a.prefix, b.prefix) })
+	for _, root := range layout.deliveries() {
+		r.warn(r.url(root) + " is a delivery itself, with " + record.ManifestName + " or " + record.CheckpointFolder + " directly below it: no revision is looked for in it")
+	}
 	return revisions, nil
 }
 
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b.UTC()
+func (r *run) url(prefix string) string {
+	return "s3://" + failure.Clean(strings.TrimSuffix(r.bucket.Name()+"/"+prefix, "/"))
 }
 
-// at returns the revision that a key lies in, nil for a key in none.
-func (r *run) at(found map[string]*revision, key string) *revision {
-	rest := strings.TrimPrefix(strings.TrimPrefix(key, r.base), "/")
-	segments := strings.Split(rest, "/")
-	i := slices.IndexFunc(segments[:len(segments)-1], record.IsCommit)
-	if i < 0 {
+// ancestors are the prefixes above one, the bucket itself included.
+func ancestors(prefix string) []string {
+	if prefix == "" {
 		return nil
 	}
-	prefix := path.Join(append([]string{r.base}, segments[:i+1]...)...)
-	if prefix != key[:min(len(key), len(prefix))] {
-		// A key with empty or dotted segments, which no sync writes.
-		return nil
+	above := []string{""}
+	for i, c := range prefix {
+		if c == '/' {
+			above = append(above, prefix[:i])
+		}
 	}
-	v, ok := found[prefix]
-	if !ok {
-		group := strings.TrimSuffix(strings.TrimSuffix(prefix, segments[i]), "/")
-		v = &revision{prefix: prefix, group: group}
-		v.Location, v.Revision, v.State = "s3://"+path.Join(r.bucket.Name(), prefix), segments[i], record.StateUnfinished
-		v.ModelID = path.Join(path.Base(path.Dir(group)), path.Base(group))
-		found[prefix] = v
+	return above
+}
+
+// isDelivery says whether a sync wrote, or writes, a model to this very prefix.
+// It lists, which needs no right on objects outside the base.
+func (r *run) isDelivery(ctx context.Context, prefix string) (bool, error) {
+	if prefix != "" {
+		prefix += "/"
 	}
-	return v
+	for _, sign := range []string{record.ManifestName, record.CheckpointFolder} {
+		for object, err := range r.bucket.List(ctx, prefix+sign) {
+			if err != nil {
+				return false, err
+			}
+			if sign == record.CheckpointFolder || object.Key == prefix+sign {
+				return true, nil
+			}
+			// Keys come in order: the name itself is before all that it begins.
+			break
+		}
+	}
+	return false, nil
 }
 
 // readManifest finds out whether a revision is complete, and ours.

@@ -42,11 +42,18 @@ func newPrune(factory *kube.Factory, streams *term.Streams) *cobra.Command {
 		Short: "Delete the revisions below a base that nothing uses; a dry run by default",
 		Long: `Delete the revisions below a base that nothing uses; a dry run by default.
 
-A revision is used where a PersistentVolume, a claim, a pod or what makes pods, a
-ConfigMap, or an object of KServe refers to its place in the bucket, to a place
-above it, or anywhere to its commit. You must be able to read all of these in all
-namespaces, or nothing is deleted. Other clusters that use the bucket are not
-seen: share no base with them, or give --older-than and --keep with care.
+A revision is used where an object of the cluster refers to its place in the
+bucket, to a place above or below it, or anywhere to its commit: a
+PersistentVolume, claim or StorageClass, a pod or what makes pods (old
+ReplicaSets and ControllerRevisions too: a rollback goes there), a ConfigMap, a
+Secret (of its values only places in the bucket are looked for, and nothing else
+is told), or an object of KServe. You must be able to read all of these in all
+namespaces, or nothing is deleted.
+
+Not searched are objects of other kinds, such as your own custom resources, the
+releases of Helm, and other clusters that use the bucket: share no base with
+them, or give --older-than and --keep with care. In a folder that has a manifest
+of its own, a --flat delivery, nothing is looked for.
 
 Kept are also the newest of each model, what a running sync writes, and a
 revision without a manifest that changed within a day. The manifest is deleted

@@ -17,9 +17,12 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
-// holders are the kinds that can refer to a model in a bucket.
+// holders are the kinds that can refer to a model in a bucket, with those that
+// hold a Deployment's and a StatefulSet's former states: they are what
+// `kubectl rollout undo` goes back to.
 var holders = []schema.GroupKind{
-	{Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Pod"}, {Kind: "ConfigMap"},
+	{Kind: "PersistentVolume"}, {Kind: "PersistentVolumeClaim"}, {Kind: "Pod"}, {Kind: "ConfigMap"}, {Kind: "Secret"}, {Kind: "ReplicationController"},
+	{Group: "storage.k8s.io", Kind: "StorageClass"}, {Group: "apps", Kind: "ReplicaSet"}, {Group: "apps", Kind: "ControllerRevision"},
 	{Group: "apps", Kind: "Deployment"}, {Group: "apps", Kind: "StatefulSet"}, {Group: "apps", Kind: "DaemonSet"},
 	{Group: "batch", Kind: "Job"}, {Group: "batch", Kind: "CronJob"},
 	{Group: "leaderworkerset.x-k8s.io", Kind: "LeaderWorkerSet"},

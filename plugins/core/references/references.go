@@ -1,7 +1,7 @@
 // Package references finds in an object of Kubernetes which places of a bucket
-// it refers to: by an s3:// URL in any of its strings, as a volume of the
-// Mountpoint S3 CSI driver, as storage of KServe, or by a commit id anywhere.
-// It errs towards finding too much: what is found is not deleted.
+// it refers to: by a URL or BUCKET/PREFIX in any of its strings, by a bucket with
+// a prefix beside it, as a CSI volume, as storage of KServe, or by a commit id
+// anywhere. It errs towards finding too much: what is found is not deleted.
 package references
 
 import (
@@ -15,10 +15,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
-var (
-	commit = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
-	place  = regexp.MustCompile(`\bs3[an]?://([^/\s"'` + "`" + `,;)]+)(/[^\s"'` + "`" + `,;)]*)?`)
-)
+var commit = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 
 // planEnv is the environment variable that holds the plan of our own Jobs.
 const planEnv = "INFERENCE_PLAN"
@@ -30,20 +27,22 @@ func Find(object map[string]any, bucket string) []record.Reference {
 	if ended(kind, object) {
 		return nil
 	}
-	f := &finder{bucket: bucket, holder: holder(kind, object)}
+	f := &finder{bucket: bucket, forms: formsOf(bucket), holder: holder(kind, object)}
 	if ours(kind, object) {
 		f.sync(object)
 		return f.found
 	}
-	if kind == "PersistentVolume" {
-		f.volume(object)
+	if kind == "Secret" {
+		f.secret, object = true, decoded(object)
 	}
-	f.walk(object)
+	f.walk(object, true)
 	return f.found
 }
 
 type finder struct {
 	bucket, holder string
+	forms          forms
+	secret         bool
 	found          []record.Reference
 }
 
@@ -54,69 +53,62 @@ func (f *finder) add(prefix, revision string) {
 	}
 }
 
-// walk looks at every string below a value. Metadata is told by others: its
-// annotations repeat what was applied once.
-func (f *finder) walk(value any) {
+// lastApplied is the annotation that repeats what was applied once.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// walk looks at every string below a value, annotations of templates included:
+// KServe names the source of a model there. attributes says whether a bucket
+// without a place before it counts.
+func (f *finder) walk(value any, attributes bool) {
 	switch value := value.(type) {
 	case map[string]any:
-		f.storage(value)
+		if attributes {
+			f.attributes(value, value["mountOptions"])
+		}
 		for key, below := range value {
-			if key != "metadata" {
-				f.walk(below)
+			csi, isCSI := below.(map[string]any)
+			switch {
+			case key == lastApplied, key == "managedFields":
+			case key == "csi" && isCSI:
+				f.volume(csi, value["mountOptions"])
+			case key == "parameters" && value["mountOptions"] != nil:
+				// A StorageClass.
+				parameters, _ := below.(map[string]any)
+				f.attributes(parameters, value["mountOptions"])
+				f.walk(below, false)
+			case key == "storage":
+				f.walk(below, attributes && !f.storage(below))
+			default:
+				f.walk(below, attributes)
 			}
 		}
 	case []any:
+		if attributes {
+			f.attributes(variables(value), nil)
+		}
 		for _, below := range value {
-			f.walk(below)
+			f.walk(below, attributes)
 		}
 	case string:
-		for _, match := range place.FindAllStringSubmatch(value, -1) {
-			if match[1] == f.bucket {
-				f.add(match[2], "")
-			}
-		}
-		for _, id := range commit.FindAllString(value, -1) {
-			f.add("", id)
-		}
+		f.text(value)
 	}
 }
 
 // storage reads KServe's storage: a path in a bucket that a Secret may name, so
-// that a path without a bucket could be in any.
-func (f *finder) storage(value map[string]any) {
-	storage, ok := value["storage"].(map[string]any)
-	if !ok {
-		return
-	}
+// that a path without a bucket could be in any. It says whether that is what it
+// is.
+func (f *finder) storage(value any) bool {
+	storage, _ := value.(map[string]any)
 	key, ok := storage["path"].(string)
 	parameters, _ := storage["parameters"].(map[string]any)
 	bucket, _ := parameters["bucket"].(string)
-	if ok && !strings.Contains(key, "://") && (bucket == "" || bucket == f.bucket) {
+	if !ok || strings.Contains(key, "://") {
+		return false
+	}
+	if bucket == "" || bucket == f.bucket {
 		f.add(key, "")
 	}
-}
-
-// volume reads a volume of the Mountpoint S3 CSI driver: the bucket is an
-// attribute, the prefix a mount option, and without one it is the whole bucket.
-func (f *finder) volume(object map[string]any) {
-	spec, _ := object["spec"].(map[string]any)
-	csi, _ := spec["csi"].(map[string]any)
-	attributes, _ := csi["volumeAttributes"].(map[string]any)
-	if driver, _ := csi["driver"].(string); !strings.Contains(driver, "s3") {
-		return
-	}
-	if name, _ := attributes["bucketName"].(string); name != f.bucket && attributes["bucket"] != f.bucket {
-		return
-	}
-	prefix := ""
-	options, _ := spec["mountOptions"].([]any)
-	for _, option := range options {
-		text, _ := option.(string)
-		if rest, found := strings.CutPrefix(strings.TrimLeft(text, "-"), "prefix"); found && rest != "" && strings.ContainsAny(rest[:1], " =") {
-			prefix = strings.TrimSpace(rest[1:])
-		}
-	}
-	f.add(prefix, "")
+	return true
 }
 
 // sync reads a running Job of ours. A sync writes somewhere below its
