@@ -76,6 +76,9 @@ func LocalBench(ctx context.Context, getenv func(string) string, version string,
 	if err != nil {
 		return nil, err
 	}
+	if getenv, err = tidy(getenv, emit, plan.Target.APIKeyEnv); err != nil {
+		return nil, err
+	}
 	report, err := bench.Run(ctx, plan, bench.Deps{Emit: emit, Getenv: getenv, ToolVersion: version, Records: records, Cgroup: cgroup()})
 	if len(report.Cases) == 0 {
 		return nil, err
@@ -94,4 +97,16 @@ func cgroup() fs.FS {
 		return nil
 	}
 	return os.DirFS("/sys/fs/cgroup")
+}
+
+// keysOf are the variables that a plan names for a credential.
+func keysOf(plan []byte) []string {
+	var named struct {
+		Target struct {
+			APIKeyEnv string `json:"api_key_env"`
+		} `json:"target"`
+	}
+	// Another plan names none, and one that is unsound is refused by its job.
+	_ = json.Unmarshal(plan, &named)
+	return []string{named.Target.APIKeyEnv}
 }

@@ -26,6 +26,10 @@ func runPrune(ctx context.Context, process Process, data []byte, emit func(recor
 
 // LocalPrune prunes from here, with the environment's credentials.
 func LocalPrune(ctx context.Context, getenv func(string) string, data []byte, emit func(record.Event)) (json.RawMessage, error) {
+	getenv, err := tidy(getenv, emit)
+	if err != nil {
+		return nil, err
+	}
 	result, err := runPrune(ctx, Process{Getenv: getenv}, data, emit)
 	if err != nil {
 		return nil, err

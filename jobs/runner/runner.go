@@ -51,6 +51,9 @@ func Execute(ctx context.Context, args []string, process Process) int {
 	work, plan, err := read(args, process)
 	var result any
 	if err == nil {
+		process.Getenv, err = tidy(process.Getenv, emit, keysOf(plan)...)
+	}
+	if err == nil {
 		result, err = work(ctx, process, plan, emit)
 	}
 	event := outcome(result, stopped(ctx, err))

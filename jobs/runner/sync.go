@@ -71,6 +71,9 @@ func LocalSync(ctx context.Context, getenv func(string) string, version string, 
 	if err != nil {
 		return nil, err
 	}
+	if getenv, err = tidy(getenv, emit); err != nil {
+		return nil, err
+	}
 	deps, err := syncDeps(getenv, version)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,10 @@ func runVerify(ctx context.Context, process Process, data []byte, emit func(reco
 // environment's credentials. Where they differ, it returns both the document
 // and an error.
 func LocalVerify(ctx context.Context, getenv func(string) string, data []byte, emit func(record.Event)) (json.RawMessage, error) {
+	getenv, err := tidy(getenv, emit)
+	if err != nil {
+		return nil, err
+	}
 	result, err := verifyWith(ctx, getenv, data, verify.Deps{Emit: emit, ProgressEvery: localProgress})
 	if result == nil {
 		return nil, err
