@@ -165,7 +165,7 @@ func (l *loop) send(ctx context.Context, unit prepared, due time.Time, heldBack 
 		l.steady.change(-1, now)
 		finishShort(reply, turn.output)
 		// A whole document in place of a stream was held back too.
-		if r.plan.Stream && reply.Class == "" && reply.Chunks == 0 && reply.OutputTokens != 0 {
+		if r.plan.Streams(l.c) && reply.Class == "" && reply.Chunks == 0 && reply.OutputTokens != 0 {
 			reply.Flags = append(reply.Flags, openai.FlagBuffered)
 		}
 		l.out <- observation{

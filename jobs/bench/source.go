@@ -48,8 +48,10 @@ type maker struct {
 func (m maker) prepare(place uint64) prepared {
 	unit := prepared{id: workload.NewID(m.index, m.set, place), phase: m.phase}
 	for _, one := range m.c.Mix().Turns(m.run.seed, m.index, m.set, place, m.offset+place) {
+		request := m.run.request(one.Prompt, one.Output)
+		request.Stream = m.run.plan.Streams(m.c)
 		unit.turns = append(unit.turns, turn{
-			body: m.run.request(one.Prompt, one.Output).Body(), prompt: one.Prompt.Len(), output: one.Output, think: duration(one.ThinkSeconds),
+			body: request.Body(), prompt: one.Prompt.Len(), output: one.Output, think: duration(one.ThinkSeconds),
 		})
 	}
 	return unit

@@ -6,6 +6,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,10 @@ import (
 
 const example = `  # The seed's concurrency profile against an InferenceService
   kubectl inference bench isvc/deepseek-r1-14b --concurrency 1,5,10,20,40 --prompt-tokens 1024 --output-tokens 128
+
+  # The same as a preset, and what the presets cost
+  kubectl inference bench isvc/deepseek-r1-14b --preset concurrency-saturation
+  kubectl inference bench plan isvc/deepseek-r1-14b --preset output-length
 
   # Show what would run, and for how long
   kubectl inference bench isvc/deepseek-r1-14b --dry-run
@@ -78,6 +83,8 @@ type options struct {
 	caFile      string
 	caFrom      string
 	file        string
+	preset      string
+	engine      []string
 	prompts     []string
 	outputs     []string
 	concurrency []string
@@ -121,11 +128,12 @@ type options struct {
 	// loads are the groups of cases, from the flags or the file.
 	loads       []load
 	fileHeaders map[string]string
+	profile     *profile
 }
 
 // New makes the command.
 func New(factory *kube.Factory, streams *term.Streams, version string) *cobra.Command {
-	o := &options{factory: factory, streams: streams, version: version}
+	o := &options{factory: factory, streams: streams, version: version, out: output.Flags{Rows: true}}
 	cmd := &cobra.Command{
 		Use:   "bench TYPE/NAME",
 		Short: "Measure what a target carries, from inside the cluster",
@@ -161,7 +169,7 @@ func newPlan(factory *kube.Factory, streams *term.Streams, version string) *cobr
 	cmd := &cobra.Command{
 		Use:     "plan TYPE/NAME",
 		Short:   "Show what bench would do, and for how long; start nothing",
-		Example: "  kubectl inference bench plan isvc/NAME -f bench.yaml\n  kubectl inference bench plan --url http://gateway.example:8000 --rate 1,2,4 -o yaml",
+		Example: "  kubectl inference bench plan isvc/NAME --preset concurrency-saturation\n  kubectl inference bench plan isvc/NAME -f bench.yaml\n  kubectl inference bench plan --url http://gateway.example:8000 --rate 1,2,4 -o yaml",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !o.dryRun {
 				return failure.New(failure.Usage, "leave it out, or use `kubectl inference bench`", "read --dry-run: plan never starts anything")
@@ -181,7 +189,11 @@ func (o *options) execute(cmd *cobra.Command, args []string) error {
 	if err := o.ending.validate(cmd.Flags()); err != nil {
 		return err
 	}
-	if o.file != "" {
+	if o.preset != "" {
+		if err := o.readPreset(cmd.Flags()); err != nil {
+			return err
+		}
+	} else if o.file != "" {
 		if err := o.readFile(cmd.Flags()); err != nil {
 			return err
 		}
@@ -198,6 +210,8 @@ func (o *options) execute(cmd *cobra.Command, args []string) error {
 func (o *options) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.StringVarP(&o.file, "filename", "f", "", "bench.yaml with the cases and everything else that the flags say; - reads standard input")
+	flags.StringVar(&o.preset, "preset", "", "a set of cases that ships with the plugin: "+strings.Join(presetNames(), ", ")+"; -o yaml with plan shows it whole")
+	flags.StringArrayVar(&o.engine, "engine-setting", nil, "how the engine was started, such as max_num_seqs=40 (repeatable); it changes nothing, reports and CSV carry it")
 	flags.StringVar(&o.name, "name", "", "name of the run (default the target's name and the time)")
 	flags.StringVar(&o.url, "url", "", "base URL of the API, instead of the target's Service")
 	flags.StringVar(&o.api, "api", record.APICompletions, "protocol: completions (prompts of token ids) or chat (text, counted by the server's /tokenize)")
@@ -249,6 +263,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	complete := func(flag string, values ...string) {
 		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 	}
+	complete("preset", presetNames()...)
 	complete("api", record.APICompletions, record.APIChat)
 	complete("http", record.HTTP1, record.HTTP2, record.HTTP2Clear)
 	complete("arrival", workload.Constant, workload.Poisson, workload.Gamma)
@@ -296,11 +311,11 @@ func (o *options) validate() error {
 
 // get prints the report of a run that has ended.
 func (o *options) get() *cobra.Command {
-	var out output.Flags
+	out := output.Flags{Rows: true}
 	cmd := &cobra.Command{
 		Use:     "get RUN",
 		Short:   "Print the report of a run",
-		Example: "  kubectl inference bench get RUN -o json",
+		Example: "  kubectl inference bench get RUN -o json\n  kubectl inference bench get RUN -o csv > results.csv",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return failure.New(failure.Usage, "`kubectl inference bench list` lists the runs", "bench get: give the name of one run")

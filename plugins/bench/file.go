@@ -16,6 +16,7 @@ const maxFile = 1 << 20
 // that is given wins over the file.
 type file struct {
 	Name         string            `json:"name"`
+	Profile      *profile          `json:"profile"`
 	URL          string            `json:"url"`
 	API          string            `json:"api"`
 	Model        string            `json:"model"`
@@ -53,14 +54,19 @@ func (o *options) readFile(flags *pflag.FlagSet) error {
 	if err != nil {
 		return failure.New(failure.Usage, fileHint, "read bench file: %w", err)
 	}
+	return o.take(flags, data, "bench file "+o.file)
+}
+
+// take takes the options that the flags leave open from a file's content.
+func (o *options) take(flags *pflag.FlagSet, data []byte, what string) error {
 	var f file
 	if err := yaml.UnmarshalStrict(data, &f); err != nil {
-		return failure.New(failure.Usage, fileHint, "read bench file %s: %s", o.file, failure.Clean(err.Error()))
+		return failure.New(failure.Usage, fileHint, "read %s: %s", what, failure.Clean(err.Error()))
 	}
 	if len(f.Cases) == 0 {
-		return failure.New(failure.Usage, fileHint, "read bench file %s: it has no cases", o.file)
+		return failure.New(failure.Usage, fileHint, "read %s: it has no cases", what)
 	}
-	o.loads = f.Cases
+	o.loads, o.profile = f.Cases, f.Profile
 	take(flags, "name", &o.name, f.Name)
 	take(flags, "url", &o.url, f.URL)
 	take(flags, "api", &o.api, f.API)

@@ -29,6 +29,8 @@ type load struct {
 	Arrival      *arrival      `json:"arrival"`
 	SharedPrefix *sharedPrefix `json:"shared_prefix"`
 	Sessions     *sessions     `json:"sessions"`
+	// Stream is one choice or both; empty is the plan's.
+	Stream []bool `json:"stream"`
 }
 
 type arrival struct {
@@ -141,6 +143,7 @@ func (l load) cases(warmup time.Duration) ([]record.BenchCase, error) {
 			}
 		}
 	}
+	all = l.streamed(all)
 	for i := range all {
 		switch {
 		case l.Name != "" && len(all) == 1:
@@ -150,6 +153,27 @@ func (l load) cases(warmup time.Duration) ([]record.BenchCase, error) {
 		}
 	}
 	return all, nil
+}
+
+// streamed gives each case its choices of streaming, and names them by it where
+// there are both.
+func (l load) streamed(cases []record.BenchCase) []record.BenchCase {
+	if len(l.Stream) == 0 {
+		return cases
+	}
+	var all []record.BenchCase
+	for _, stream := range l.Stream {
+		for _, one := range cases {
+			one.Stream = &stream
+			if len(l.Stream) > 1 && stream {
+				one.Name += "-stream"
+			} else if len(l.Stream) > 1 {
+				one.Name += "-whole"
+			}
+			all = append(all, one)
+		}
+	}
+	return all
 }
 
 func label(l workload.Lengths) string {

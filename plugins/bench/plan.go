@@ -44,6 +44,9 @@ func (o *options) plan(at place, now time.Time) (record.BenchPlan, error) {
 		WarmupSeconds: o.warmup.Seconds(), DurationSeconds: o.duration.Seconds(), RequestTimeoutSeconds: o.requestTime.Seconds(), IdleTimeoutSeconds: o.idleTime.Seconds(),
 		Temperature: o.temperature, Stream: o.stream, ContinuousUsage: o.eachUsage, Seed: o.seed, SLOs: slos, MaxErrorRate: o.errorRate,
 	}
+	if plan.Profile, err = o.benchProfile(); err != nil {
+		return record.BenchPlan{}, err
+	}
 	for _, one := range o.loads {
 		cases, err := one.cases(o.warmup)
 		if err != nil {

@@ -28,6 +28,9 @@ const example = `  # What did run nightly-7 find, and which thresholds follow?
   # The table that the seed platform published, as an example
   kubectl inference envelope manifests/examples/seed-benchreport.json --check waiting=2
 
+  # A table in the columns of bench get -o csv, also that of another tool
+  kubectl inference envelope results.csv
+
   # Two runs as one curve, as data
   kubectl inference envelope nightly-7 nightly-8 -o json > envelope.json
 
@@ -39,7 +42,8 @@ throughput and latency of one replica, the knee by every rule, the rate to plan
 with, and the threshold of each scaling trigger with the cases it rests on.
 
 RUN is the name of a run of bench, whose report is in the namespace; FILE is a
-saved report, - standard input. Several are joined into one curve.
+saved report or a CSV of bench's columns, - standard input. Several are joined
+into one curve.
 
 Nothing is measured. Where the evidence does not suffice, a number is withheld
 and the reason takes its place.`

@@ -188,6 +188,24 @@ func TestData(t *testing.T) {
 	}
 }
 
+// TestCSV: the table of a report leads to the advice of the report, as far as the
+// table knows it.
+func TestCSV(t *testing.T) {
+	var report record.BenchReport
+	if err := json.Unmarshal([]byte(full(t)), &report); err != nil {
+		t.Fatal(err)
+	}
+	var table bytes.Buffer
+	if err := report.WriteCSV(&table); err != nil {
+		t.Fatal(err)
+	}
+	const plan = "-o=jsonpath={.shapes[0].capacity.x_plan.requests_per_second} {.shapes[0].capacity.x_max.requests_per_second}"
+	want, got := invoke(t, full(t), nil, "-", plan), invoke(t, table.String(), nil, "-", plan)
+	if got.code != 0 || got.stdout != want.stdout || len(strings.Fields(got.stdout)) != 2 {
+		t.Errorf("the report says %q, its table %q: %s", want.stdout, got.stdout, got.stderr)
+	}
+}
+
 func TestColourOnlyWhenAsked(t *testing.T) {
 	var stdout bytes.Buffer
 	streams := term.New(strings.NewReader(""), &stdout, &stdout, []string{"TERM=xterm-256color"})
@@ -296,6 +314,9 @@ func TestBadInput(t *testing.T) {
 		"empty input":           {"", []string{"-"}, 2, "read standard input: read BenchReport: not a JSON document: unexpected end of JSON input"},
 		"another document":      {`{"apiVersion":"v1","kind":"Pod"}`, []string{"-"}, 2, `read standard input: read BenchReport: the document is of kind "Pod"`},
 		"no case":               {`{"apiVersion":"kubectl-inference.io/v1alpha1","kind":"BenchReport"}`, []string{"-"}, 2, "read reports: they hold no case"},
+		"a run twice":           {"", []string{"testdata/../../../manifests/examples/seed-benchreport.json", "../../manifests/examples/seed-benchreport.json"}, 2, "read ../../manifests/examples/seed-benchreport.json: run seed-published is also in testdata/../../../manifests/examples/seed-benchreport.json"},
+		"a table of something":  {"a,b\n1,2\n", []string{"-"}, 2, "read standard input: read CSV: it has no column run_id"},
+		"no table":              {"", []string{"none.csv"}, 5, "read report none.csv: there is no such file"},
 		"standard input twice":  {"", []string{"-", "-"}, 2, "read arguments: standard input can be read once"},
 		"unknown format":        {"", []string{seedFile, "-o", "table"}, 2, `read --output: format "table" is not known`},
 		"headroom of all":       {"", []string{seedFile, "--headroom", "1"}, 2, "read --headroom: 1 is not between 0 and 1"},

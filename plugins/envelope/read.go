@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/runner"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/capacity"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
@@ -29,17 +31,42 @@ const (
 )
 
 // read finds a report: "-" is standard input, what has a path separator or
-// exists is a file, anything else the name of a run.
-func (o *options) read(ctx context.Context, source string) (record.BenchReport, error) {
-	var report record.BenchReport
+// exists is a file, anything else the name of a run. A CSV holds a report for
+// each of its runs.
+func (o *options) read(ctx context.Context, source string) ([]record.BenchReport, error) {
 	data, err := o.fetch(ctx, source)
 	if err != nil {
-		return report, err
+		return nil, err
 	}
+	if isCSV(data) {
+		reports, err := record.ReadBenchCSV(bytes.NewReader(data))
+		if err != nil {
+			return nil, failure.Wrap(err, "read %s", named(source))
+		}
+		return reports, nil
+	}
+	var report record.BenchReport
 	if err := record.Decode(data, record.KindBenchReport, &report); err != nil {
-		return report, failure.Wrap(err, "read %s", named(source))
+		return nil, failure.Wrap(err, "read %s", named(source))
 	}
-	return report, nil
+	return []record.BenchReport{report}, nil
+}
+
+// isCSV tells a table from a JSON document: its first line names columns.
+func isCSV(data []byte) bool {
+	first, _, _ := bytes.Cut(bytes.TrimSpace(data), []byte("\n"))
+	return len(first) > 0 && first[0] != '{' && bytes.Contains(first, []byte(","))
+}
+
+// once refuses a run that is there already: joined with itself, its curve would
+// claim twice the evidence.
+func once(sources []capacity.Source, next capacity.Source) error {
+	for _, one := range sources {
+		if one.Report.Run == next.Report.Run && one.Report.Started.Equal(next.Report.Started) {
+			return failure.New(failure.Usage, "name each run once", "read %s: run %s is also in %s", named(next.Name), next.Report.Run, named(one.Name))
+		}
+	}
+	return nil
 }
 
 func named(source string) string {
@@ -60,7 +87,7 @@ func (o *options) fetch(ctx context.Context, source string) ([]byte, error) {
 		return limited(file, source)
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, failure.New(failure.Usage, "", "read report: %w", err)
-	case strings.ContainsRune(source, os.PathSeparator), strings.HasSuffix(source, ".json"):
+	case strings.ContainsRune(source, os.PathSeparator), strings.HasSuffix(source, ".json"), strings.HasSuffix(source, ".csv"):
 		return nil, failure.New(failure.NotFound, "give the path of a saved report, or the name of a run",
 			"read report %s: there is no such file", source)
 	}

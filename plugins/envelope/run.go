@@ -15,11 +15,17 @@ import (
 func (o *options) run(ctx context.Context) error {
 	var sources []capacity.Source
 	for _, name := range o.sources {
-		report, err := o.read(ctx, name)
+		reports, err := o.read(ctx, name)
 		if err != nil {
 			return err
 		}
-		sources = append(sources, capacity.Source{Name: name, Report: report})
+		for _, report := range reports {
+			source := capacity.Source{Name: name, Report: report}
+			if err := once(sources, source); err != nil {
+				return err
+			}
+			sources = append(sources, source)
+		}
 	}
 	envelope, err := capacity.Envelope(sources, o.capacity)
 	if err != nil {

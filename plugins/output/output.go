@@ -22,7 +22,15 @@ import (
 // Flags is the value of -o. The zero value prints for people.
 type Flags struct {
 	Format string
+	// Rows says that the command's document has rows, so that csv is a format
+	// too; set it before AddFlags.
+	Rows bool
 }
+
+// Rower is a document with rows.
+type Rower interface{ WriteCSV(io.Writer) error }
+
+const formatCSV = "csv"
 
 // plain are the formats written without cli-runtime's printers, which would
 // sort the fields of a document by name.
@@ -33,10 +41,14 @@ var templated = []string{"jsonpath", "jsonpath-as-json", "go-template"}
 
 // AddFlags adds -o/--output and its completion to cmd.
 func (f *Flags) AddFlags(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&f.Format, "output", "o", "", "print the result as data: json, yaml, jsonpath=..., go-template=...")
-	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(
-		[]string{"json\tthe whole document", "yaml\tthe whole document", "jsonpath=\tsome fields", "go-template=\tsome fields"},
-		cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
+	usage := "print the result as data: json, yaml, jsonpath=..., go-template=..."
+	formats := []string{"json\tthe whole document", "yaml\tthe whole document", "jsonpath=\tsome fields", "go-template=\tsome fields"}
+	if f.Rows {
+		usage += ", csv"
+		formats = append(formats, formatCSV+"\ta row for each case")
+	}
+	cmd.Flags().StringVarP(&f.Format, "output", "o", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace))
 }
 
 // Human says whether the output is for people.
@@ -47,6 +59,8 @@ func (f *Flags) Validate() error {
 	name, _, hasTemplate := strings.Cut(f.Format, "=")
 	switch {
 	case f.Format == "", slices.Contains(plain, f.Format):
+		return nil
+	case f.Rows && f.Format == formatCSV:
 		return nil
 	case slices.Contains(templated, name) && hasTemplate:
 		return nil
@@ -74,6 +88,12 @@ func (f *Flags) Print(w io.Writer, document any, human func(io.Writer) error) er
 		}
 		_, err = w.Write(data)
 		return err
+	case f.Format == formatCSV:
+		rows, ok := document.(Rower)
+		if !ok {
+			return failure.New(failure.Usage, "use -o json", "print document: it has no rows to write as csv")
+		}
+		return rows.WriteCSV(w)
 	}
 	return f.printTemplate(w, document)
 }

@@ -1,6 +1,7 @@
 package output_test
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -55,6 +56,30 @@ func TestValidateRefusesUnknownFormats(t *testing.T) {
 		if got := failure.KindOf(flags.Validate()); got != failure.Usage {
 			t.Errorf("-o %s: kind %d, want usage", format, got)
 		}
+	}
+}
+
+type rows struct{ err error }
+
+func (r rows) WriteCSV(w io.Writer) error {
+	_, err := io.WriteString(w, "a,b\n")
+	return errors.Join(err, r.err)
+}
+
+func TestCSV(t *testing.T) {
+	flags := output.Flags{Format: "csv", Rows: true}
+	var got strings.Builder
+	if err := flags.Print(&got, rows{}, nil); flags.Validate() != nil || err != nil || got.String() != "a,b\n" {
+		t.Errorf("%v: %q", err, got.String())
+	}
+	if err := flags.Print(io.Discard, rows{io.ErrShortWrite}, nil); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("a write error was lost: %v", err)
+	}
+	if err := flags.Print(io.Discard, thing{}, nil); failure.KindOf(err) != failure.Usage {
+		t.Errorf("a document without rows: %v", err)
+	}
+	if err := (&output.Flags{Format: "csv"}).Validate(); failure.KindOf(err) != failure.Usage {
+		t.Errorf("csv where nothing has rows: %v", err)
 	}
 }
 

@@ -45,6 +45,16 @@ type BenchCase struct {
 	// why the case is there, where a search chose it.
 	Stop   *StopRules `json:"stop,omitempty"`
 	Reason string     `json:"reason,omitempty"`
+	// Stream is the case's own choice; nil is the plan's.
+	Stream *bool `json:"stream,omitempty"`
+}
+
+// Streams says whether the answers of a case are streamed.
+func (p BenchPlan) Streams(c BenchCase) bool {
+	if c.Stream != nil {
+		return *c.Stream
+	}
+	return p.Stream
 }
 
 // Shape names the token shape of a case, as in "1024/128"; a ~ marks a

@@ -19,6 +19,8 @@ type BenchPlan struct {
 	// Run names the run: its report, its records, its Job.
 	Run    string      `json:"run"`
 	Target BenchTarget `json:"target"`
+	// Profile says what the run is for; nil where nobody said it.
+	Profile *BenchProfile `json:"profile,omitempty"`
 	// Cases run one after the other, in this order.
 	Cases []BenchCase `json:"cases"`
 	// WarmupSeconds is the time under load before a case's window may start,
