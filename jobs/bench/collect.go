@@ -22,7 +22,9 @@ func (l *loop) collect(ctx context.Context) (*collected, error) {
 	defer progress.Stop()
 	// Observations wait here until the window's start is known.
 	var early []observation
-	var live liveCounts
+	watching, done := context.WithCancel(ctx)
+	defer done()
+	seen := live{server: r.watchServer(watching)}
 	var failed error
 	for {
 		select {
@@ -37,7 +39,7 @@ func (l *loop) collect(ctx context.Context) (*collected, error) {
 				}
 				return all, failed
 			}
-			live.add(o)
+			seen.add(o)
 			if err := r.writeLine(requestRecord(o, l.c, r.base)); failed == nil {
 				failed = err
 			}
@@ -55,70 +57,9 @@ func (l *loop) collect(ctx context.Context) (*collected, error) {
 			all.add(o)
 			l.stopEarly(all)
 		case <-progress.C:
-			l.progress(&live)
+			l.progress(&seen)
 		}
 	}
-}
-
-// liveCounts are of the whole case so far, warm-up included: what a person who
-// watches wants to see move.
-type liveCounts struct {
-	completed, errors int
-	e2e, ttft         stats.Sample
-}
-
-func (c *liveCounts) add(o observation) {
-	if o.reply.Class != "" {
-		c.errors++
-		return
-	}
-	c.completed++
-	c.e2e.Add(o.reply.End().Sub(o.reply.Sent).Seconds())
-	if !o.reply.FirstToken.IsZero() {
-		c.ttft.Add(o.reply.FirstToken.Sub(o.reply.Sent).Seconds())
-	}
-}
-
-func (l *loop) progress(live *liveCounts) {
-	r := l.run
-	now := r.Now()
-	total := r.plan.Warmup(l.c) + r.plan.Seconds(l.c)
-	gone := now.Sub(l.start).Seconds()
-	phase := "measure"
-	switch _, end := l.bounds(); {
-	case now.Before(l.steady.warmEnd):
-		phase = "warm-up"
-	case !now.Before(end):
-		phase = "drain"
-	}
-	inFlight := l.steady.now()
-	fields := map[string]any{
-		"case": l.c.Name, "case_number": l.index + 1, "cases": len(r.plan.Cases), "phase": phase,
-		"in_flight": inFlight, "completed": live.completed, "errors": live.errors,
-	}
-	text := fmt.Sprintf("case %d/%d %s: %s, %d in flight, %d completed", l.index+1, len(r.plan.Cases), l.c.Name, phase, inFlight, live.completed)
-	if live.errors > 0 {
-		text += fmt.Sprintf(", %d failed", live.errors)
-	}
-	if live.ttft.Count() > 0 {
-		fields["ttft_p50_seconds"] = live.ttft.Quantile(0.5)
-	}
-	if live.e2e.Count() > 0 {
-		p50, p99 := live.e2e.Quantile(0.5), live.e2e.Quantile(0.99)
-		fields["p50_seconds"], fields["p99_seconds"] = p50, p99
-		text += fmt.Sprintf(", E2E p50 %.3gs p99 %.3gs", p50, p99)
-	}
-	done, all := min(gone, total), 0.0
-	for i, c := range r.plan.Cases {
-		seconds := r.plan.Warmup(c) + r.plan.Seconds(c)
-		if all += seconds; i < l.index {
-			done += seconds
-		}
-	}
-	r.Emit(record.Event{
-		Time: wall(now), Level: record.Info, Name: record.EventProgress, Message: text,
-		Done: &done, Total: &all, Unit: "seconds", Fields: fields,
-	})
 }
 
 // collected is what the requests of a case add up to. Every event of a request

@@ -158,7 +158,7 @@ for chat, by the server's /tokenize; each reply's usage is held against it.`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	o.addFlags(cmd)
-	cmd.AddCommand(jobrun.Commands(factory, streams, "bench", &o.out, func(ctx context.Context, event record.Event) error { return o.fetch(ctx, event) })...)
+	cmd.AddCommand(jobrun.Commands(factory, streams, "bench", &o.out, func(ctx context.Context, event record.Event) error { return o.fetch(ctx, event) }, screen)...)
 	cmd.AddCommand(o.get(), newPlan(factory, streams, version))
 	return cmd
 }
@@ -258,6 +258,7 @@ func (o *options) addFlags(cmd *cobra.Command) {
 	flags.StringVar(&o.records, "records", "", "with --local: file for one JSON line a request")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print the plan and start nothing")
 	o.ending.addFlags(flags)
+	o.job.Screen = screen
 	o.job.AddFlags(cmd, o.streams)
 	o.out.AddFlags(cmd)
 	complete := func(flag string, values ...string) {
@@ -331,7 +332,7 @@ func (o *options) get() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return out.Print(o.streams.Out, report, writer(report, nextSaved+report.Run))
+			return out.Print(o.streams.Out, report, o.writer(report, nextSaved+report.Run))
 		},
 	}
 	out.AddFlags(cmd)

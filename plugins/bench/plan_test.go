@@ -215,39 +215,15 @@ func TestPlaceOf(t *testing.T) {
 	}
 }
 
-func TestRender(t *testing.T) {
-	number := func(v float64) *float64 { return &v }
-	summary := func(p50, p99 *float64) record.LatencySummary { return record.LatencySummary{P50: p50, P99: p99} }
-	report := record.BenchReport{
-		Run: "nightly\x1b[31m", Target: record.TargetFacts{Model: "deepseek\nr1"}, Plan: record.BenchPlan{Target: record.BenchTarget{URL: "http://r1-predictor.llm.svc"}},
-		Cases: []record.CaseReport{
-			{Case: record.BenchCase{Name: "1024-128-c1", PromptTokens: 1024, OutputTokens: 128, Concurrency: 1}, RequestsPerSecond: 0.321, OutputTokensPerSecond: 41.04,
-				Latency:  record.CaseLatencies{TTFT: summary(number(0.0482), number(0.9996)), E2E: summary(number(3.1234), number(12.5))},
-				Server:   map[string]*record.ServerSeries{record.SignalWaiting: {Mean: number(0)}, record.SignalKVCacheUsage: {Mean: number(0.781)}},
-				Validity: record.Validity{Valid: true, Warnings: []record.BenchFinding{{Code: "low_n", Message: "the p99 rests on 40 requests"}}}},
-			{Case: record.BenchCase{Name: "1024-128-c40", PromptTokens: 1024, OutputTokens: 128, Concurrency: 40}, Counts: record.CaseCounts{Failed: 12},
-				Validity: record.Validity{Reasons: []record.BenchFinding{{Code: "errors", Message: "12 of 60 requests\x07 failed"}}}},
-		},
-	}
-	var text bytes.Buffer
-	if err := render(&text, report, nextSaved+report.Run); err != nil {
-		t.Fatal(err)
-	}
-	var plain bytes.Buffer
-	streams := term.New(nil, &plain, &plain, nil)
-	if _, err := streams.Out.Write(text.Bytes()); err != nil {
-		t.Fatal(err)
-	}
-	golden.Compare(t, "report.txt", plain.String())
-}
-
-func TestSeconds(t *testing.T) {
-	for value, want := range map[float64]string{0: "0ms", 0.0004: "0ms", 0.048: "48ms", 0.9994: "999ms", 0.9996: "1.00s", 1: "1.00s", 35.456: "35.46s"} {
-		if got := seconds(&value); got != want {
+func TestShort(t *testing.T) {
+	for value, want := range map[float64]string{
+		0: "0.0ms", 0.0084: "8.4ms", 0.00996: "10ms", 0.048: "48ms", 0.9994: "999ms", 0.9996: "1.00s", 1: "1.00s", 9.994: "9.99s", 9.996: "10.0s", 35.456: "35.5s", 99.96: "100s",
+	} {
+		if got := short(&value); got != want {
 			t.Errorf("%v: got %s, want %s", value, got, want)
 		}
 	}
-	if seconds(nil) != unknown {
+	if short(nil) != unknown {
 		t.Error("an unknown latency is a number")
 	}
 }

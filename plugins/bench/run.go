@@ -81,7 +81,7 @@ func (o *options) run(ctx context.Context) error {
 	if reportErr != nil {
 		return errors.Join(err, reportErr)
 	}
-	if printErr := o.out.Print(o.streams.Out, report, writer(report, nextSaved+report.Run)); printErr != nil {
+	if printErr := o.out.Print(o.streams.Out, report, o.writer(report, nextSaved+report.Run)); printErr != nil {
 		return printErr
 	}
 	return err
@@ -107,7 +107,7 @@ func (o *options) runLocal(ctx context.Context, plan record.BenchPlan) error {
 		running, cancel = context.WithTimeout(ctx, o.job.Timeout)
 		defer cancel()
 	}
-	view := jobrun.NewView(o.streams)
+	view := jobrun.NewView(o.streams).WithScreen(screen)
 	result, err := runner.LocalBench(running, o.streams.Env, o.version, data, records, view.Event)
 	view.Close()
 	if ctx.Err() == nil && errors.Is(running.Err(), context.DeadlineExceeded) {
@@ -123,7 +123,7 @@ func (o *options) runLocal(ctx context.Context, plan record.BenchPlan) error {
 	if decodeErr := record.Decode(result, record.KindBenchReport, &report); decodeErr != nil {
 		return errors.Join(err, decodeErr)
 	}
-	if printErr := o.out.Print(o.streams.Out, report, writer(report, nextLocal)); printErr != nil {
+	if printErr := o.out.Print(o.streams.Out, report, o.writer(report, nextLocal)); printErr != nil {
 		return printErr
 	}
 	return err
@@ -141,7 +141,7 @@ func (o *options) fetch(ctx context.Context, event record.Event) error {
 	if err != nil {
 		return err
 	}
-	return o.out.Print(o.streams.Out, report, writer(report, nextSaved+report.Run))
+	return o.out.Print(o.streams.Out, report, o.writer(report, nextSaved+report.Run))
 }
 
 // report reads the report that a run saved.

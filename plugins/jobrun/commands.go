@@ -19,9 +19,13 @@ import (
 
 // Commands returns attach, list, get and cancel for the Jobs of one command.
 // show prints the result of a Job that ended well, in the format of out. bench
-// keeps its reports itself and so has a get of its own.
-func Commands(factory *kube.Factory, streams *term.Streams, command string, out *output.Flags, show func(context.Context, record.Event) error) []*cobra.Command {
+// keeps its reports itself and so has a get of its own. attach draws progress
+// with the command's Screen where there is one.
+func Commands(factory *kube.Factory, streams *term.Streams, command string, out *output.Flags, show func(context.Context, record.Event) error, screen ...Screen) []*cobra.Command {
 	r := runs{factory: factory, streams: streams, command: command, out: out, show: show}
+	if len(screen) > 0 {
+		r.screen = screen[0]
+	}
 	commands := []*cobra.Command{r.attach(), r.list(), r.cancel()}
 	if command != "bench" {
 		commands = append(commands, r.get())
@@ -34,6 +38,7 @@ type runs struct {
 	streams *term.Streams
 	command string
 	out     *output.Flags
+	screen  Screen
 	show    func(context.Context, record.Event) error
 }
 
@@ -56,7 +61,7 @@ func (r runs) attach() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			view := NewView(r.streams)
+			view := NewView(r.streams).WithScreen(r.screen)
 			event, err := newJobs(client).Follow(cmd.Context(), job, view)
 			view.Close()
 			return r.end(cmd.Context(), spec, event, leave(err, spec))

@@ -25,6 +25,8 @@ type Flags struct {
 	ServiceAccount string
 	Wait           bool
 	Timeout        time.Duration
+	// Screen draws the command's progress on a terminal; nil draws a line.
+	Screen Screen
 }
 
 // AddFlags adds the flags to cmd.
@@ -91,7 +93,7 @@ func (f *Flags) Run(ctx context.Context, factory *kube.Factory, streams *term.St
 		ctx, cancel = context.WithTimeout(ctx, f.Timeout)
 		defer cancel()
 	}
-	view := NewView(streams)
+	view := NewView(streams).WithScreen(f.Screen)
 	event, err := jobs.Follow(ctx, started.Job, view)
 	view.Close()
 	return &event, leave(err, spec)

@@ -11,10 +11,12 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
 )
 
-// Steps of progress that are worth a line where no line can be rewritten.
+// Steps of progress that are worth a line where no line can be rewritten. Who
+// has a Screen has much to tell, and is told more often.
 const (
 	lineEvery   = 30 * time.Second
 	linePercent = 10.0
+	screenEvery = 10 * time.Second
 )
 
 const (
@@ -23,10 +25,14 @@ const (
 )
 
 // View shows a job's events on standard error: on a terminal, progress
-// rewrites one line; elsewhere it is a line at every tenth or half minute.
+// rewrites one line, or what the command's Screen draws; elsewhere it is a line
+// at every tenth or half minute.
 type View struct {
 	streams *term.Streams
+	screen  Screen // nil for one line
 	live    bool
+	lines   []string // that the screen drew last
+	painted painting
 	open    bool // a progress line is on the screen
 	percent float64
 	shown   time.Time
@@ -34,7 +40,13 @@ type View struct {
 
 // NewView makes the View of one job.
 func NewView(streams *term.Streams) *View {
-	return &View{streams: streams, live: streams.ErrIsTerminal(), percent: math.Inf(-1)}
+	return &View{streams: streams, live: streams.ErrCanMove(), percent: math.Inf(-1)}
+}
+
+// WithScreen makes the View draw progress with a Screen; nil changes nothing.
+func (v *View) WithScreen(screen Screen) *View {
+	v.screen = screen
+	return v
 }
 
 // Event implements Observer.
@@ -51,12 +63,20 @@ func (v *View) Event(event record.Event) {
 
 // Waiting implements Observer.
 func (v *View) Waiting(reason string) {
-	v.Close()
+	v.end()
 	v.say(reason)
+	v.repaint()
 }
 
-// Close ends a progress line that is on the screen.
+// Close ends the progress that is on the screen: a line stays, a painting gives
+// way to what comes next.
 func (v *View) Close() {
+	v.end()
+	v.lines = nil
+}
+
+func (v *View) end() {
+	v.clear()
 	if v.open {
 		fmt.Fprintln(v.streams.ErrWriter())
 		v.open = false
@@ -67,7 +87,8 @@ func (v *View) Close() {
 func (v *View) say(text string) { fmt.Fprintln(v.streams.Err, "  "+failure.Clean(text)) }
 
 func (v *View) line(event record.Event) {
-	v.Close()
+	v.end()
+	defer v.repaint()
 	text := failure.Clean(event.Message)
 	switch event.Level {
 	case record.Warning:
@@ -82,7 +103,9 @@ func (v *View) progress(event record.Event) {
 	percent, known := share(event)
 	if !v.live {
 		due := event.Time.Sub(v.shown) >= lineEvery
-		if known {
+		if v.screen != nil {
+			due = event.Time.Sub(v.shown) >= screenEvery
+		} else if known {
 			due = due || percent >= v.percent+linePercent
 		}
 		if !due {
@@ -92,17 +115,20 @@ func (v *View) progress(event record.Event) {
 		v.say(event.Message)
 		return
 	}
+	if v.screen != nil {
+		if lines := v.screen(event, v.width()-1); len(lines) > 0 {
+			v.lines = lines
+			v.paint(lines, v.width())
+			return
+		}
+	}
 	line := failure.Clean(event.Message)
 	if known {
 		filled := int(math.Round(percent / 100 * barWidth))
 		line = fmt.Sprintf("[%s%s] %3.0f%% %s", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), percent, line)
 	}
-	width := v.streams.ErrWidth()
-	if width == 0 {
-		width = defaultWidth
-	}
 	// The last column stays free: some terminals wrap when it is written.
-	if runes, room := []rune(line), max(0, width-3); len(runes) > room {
+	if runes, room := []rune(line), max(0, v.width()-3); len(runes) > room {
 		line = string(runes[:room])
 	}
 	fmt.Fprintf(v.streams.ErrWriter(), "\r  %s\x1b[K", line)

@@ -9,7 +9,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 )
 
-// gap is the space between two columns, as in kubectl.
+// gap is the space between two columns of most tables, as in kubectl.
 const gap = 3
 
 // Table is a table in kubectl's manner: upper-case headers, columns aligned by
@@ -19,6 +19,8 @@ type Table struct {
 	Rows   [][]string
 	// Right names the columns (by index) that align to the right: numbers.
 	Right []int
+	// Gap is the space between two columns; 0 is three, as in kubectl.
+	Gap int
 }
 
 // Cell cleans text that came from a server for use in a Table.
@@ -40,6 +42,10 @@ func (t Table) Write(w io.Writer, indent string) error {
 			widths[i] = max(widths[i], lipgloss.Width(cell))
 		}
 	}
+	space := gap
+	if t.Gap > 0 {
+		space = t.Gap
+	}
 	right := map[int]bool{}
 	for _, column := range t.Right {
 		right[column] = true
@@ -57,7 +63,7 @@ func (t Table) Write(w io.Writer, indent string) error {
 				line.WriteString(cell)
 			}
 			if i < len(row)-1 {
-				line.WriteString(padding + strings.Repeat(" ", gap))
+				line.WriteString(padding + strings.Repeat(" ", space))
 			}
 		}
 		text.WriteString(strings.TrimRight(line.String(), " ") + "\n")
