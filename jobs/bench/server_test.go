@@ -2,6 +2,7 @@ package bench_test
 
 import (
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,7 +29,10 @@ func (p promServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, `{"status":"success","data":{"resultType":"vector","result":[]}}`)
 		return
 	}
-	if p.asked != nil && p.asked.IsZero() {
+	// A gauge of this moment is for who watches; the window's are ranges, and its
+	// counters grow over one.
+	watching := strings.HasSuffix(r.URL.Path, "/query") && !strings.Contains(query, "increase(")
+	if !watching && p.asked != nil && p.asked.IsZero() {
 		*p.asked = time.Now()
 	}
 	if p.status != 0 {
@@ -121,6 +125,51 @@ func TestServerSeries(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestProgressForWatchers: who watches sees rates, latencies, errors by class and the
+// server's own gauges while a case is under way, and failures in the words too.
+func TestProgressForWatchers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var last record.Event
+		p := plan(record.BenchCase{Name: "c2", PromptTokens: 64, OutputTokens: 2, Concurrency: 2})
+		p.MaxErrorRate = 1
+		p.Prometheus = &record.BenchPrometheus{URL: openaitest.URL, Namespace: "ns"}
+		engine := &server{reply: func(i int64) http.Handler {
+			if i%4 == 3 {
+				return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					time.Sleep(100 * ms)
+					w.WriteHeader(http.StatusServiceUnavailable)
+				})
+			}
+			return paced(100*ms, 50*ms, 2, 64)
+		}}
+		_, err := bench.Run(t.Context(), p, bench.Deps{
+			HTTP: openaitest.Serve(t, engine), Prometheus: openaitest.Serve(t, promServer{values: all()}),
+			Emit: func(event record.Event) {
+				if event.Name == record.EventProgress && event.Fields["phase"] == "measure" {
+					last = event
+				}
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string]float64{"ttft_p50_seconds": 0.1, "ttft_p99_seconds": 0.1, "p50_seconds": 0.15, "waiting": 1, "kv_cache_usage": 0.2} {
+			if got, ok := last.Fields[name].(float64); !ok || math.Abs(got-want) > 1e-3 {
+				t.Errorf("%s is %v, want %v", name, last.Fields[name], want)
+			}
+		}
+		// Of four requests in a row three take 150 ms, and one 100 ms.
+		if rate, _ := last.Fields["requests_per_second"].(float64); math.Abs(rate-2*3/0.55) > 0.6 {
+			t.Errorf("rate %v", rate)
+		}
+		failed, _ := last.Fields["errors"].(int)
+		classes, _ := last.Fields["errors_by_class"].(map[record.ErrorClass]int)
+		if failed == 0 || classes["http_503"] != failed || !strings.Contains(last.Message, fmt.Sprintf("%d FAILED (http_503 %d)", failed, failed)) {
+			t.Errorf("%d failed, %v: %s", failed, classes, last.Message)
+		}
+	})
 }
 
 // A Prometheus that cannot be reached is found before anything is measured.
