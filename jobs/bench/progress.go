@@ -93,7 +93,12 @@ func (l *loop) progress(seen *live) {
 	if !l.c.Open() {
 		fields["concurrency"] = l.c.Concurrency
 	}
-	text := fmt.Sprintf("case %d/%d %s: %s, %d in flight, %d completed", l.index+1, len(r.plan.Cases), l.c.Name, phase, inFlight, seen.completed)
+	number := fmt.Sprintf("%d/%d", l.index+1, len(r.plan.Cases))
+	if len(r.plan.Cases) == 0 {
+		// A search does not know how many there will be.
+		number = fmt.Sprint(l.index + 1)
+	}
+	text := fmt.Sprintf("case %s %s: %s, %d in flight, %d completed", number, l.c.Name, phase, inFlight, seen.completed)
 	if seen.failed > 0 {
 		fields["errors_by_class"] = maps.Clone(seen.errors)
 		text += fmt.Sprintf(", %d FAILED (%s)", seen.failed, classes(seen.errors))
@@ -121,6 +126,9 @@ func (l *loop) progress(seen *live) {
 		if all += seconds; i < l.index {
 			done += seconds
 		}
+	}
+	if k := r.plan.FindKnee; k != nil {
+		done, all = now.Sub(r.base).Seconds(), k.BudgetSeconds
 	}
 	r.Emit(record.Event{
 		Time: wall(now), Level: record.Info, Name: record.EventProgress, Message: text,

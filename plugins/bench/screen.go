@@ -58,7 +58,11 @@ func screen(event record.Event, width int) []string {
 	if n.Concurrency > 0 {
 		flight += fmt.Sprintf(" of %d", n.Concurrency)
 	}
-	lines = append(lines, flow(width, fmt.Sprintf("case %d/%d %s", n.Number, n.Cases, term.Bold(output.Cell(n.Case))), head...)...)
+	place := fmt.Sprint(n.Number)
+	if n.Cases > 0 {
+		place = fmt.Sprintf("%d/%d", n.Number, n.Cases)
+	}
+	lines = append(lines, flow(width, fmt.Sprintf("case %s %s", place, term.Bold(output.Cell(n.Case))), head...)...)
 	lines = append(lines, flow(width, flight, number(n.Rate, "%.3g")+" req/s", number(n.Tokens, "%.0f")+" tok/s", fmt.Sprintf("%d done", n.Completed))...)
 	lines = append(lines, flow(width, "TTFT p50 "+short(n.TTFTP50)+" p99 "+short(n.TTFTP99), "E2E p50 "+short(n.E2EP50)+" p99 "+short(n.E2EP99))...)
 	if n.Waiting != nil || n.KVCache != nil {
