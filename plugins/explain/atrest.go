@@ -22,7 +22,12 @@ const (
 )
 
 // lastSync is the earliest moment at which the last sync may have been.
+// Objects that mention no time at all are taken as those of the sync: then it
+// is the zero time.
 func lastSync(link chain.Chain, at moment) time.Time {
+	if at.time.IsZero() {
+		return at.time
+	}
 	earliest := at.time.Add(-at.slack)
 	if written := hpa.ObservedIn(link.HPA).StatusTime().Add(-syncTakes); written.After(earliest) {
 		return written
@@ -132,7 +137,11 @@ func podChangedSince(pod *corev1.Pod, since time.Time) bool {
 }
 
 // changedSince compares a change, known to the second, with a moment. What has
-// no time, as in objects without managedFields, is taken as it is.
+// no time, as in objects without managedFields, is taken as it is, and so is
+// everything where the moment has none.
 func changedSince(changed, since time.Time) bool {
+	if since.Unix() < 0 {
+		return false
+	}
 	return !changed.IsZero() && changed.Add(second).After(since)
 }

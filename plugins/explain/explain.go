@@ -126,6 +126,15 @@ func decide(link chain.Chain, version hpa.Version, at moment) (hpa.Decision, hpa
 	if podsAtRest(link, at) {
 		in.Pods = link.Pods
 	}
+	if at.time.IsZero() {
+		// Without a time the pods have been as they are for long.
+		in.Slack = 0
+		for i := range in.Pods {
+			if long := newestOf(&in.Pods[i]).Add(24 * time.Hour); long.After(in.Now) {
+				in.Now = long
+			}
+		}
+	}
 	in.MemorySince = at.since
 	in.Rescales = in.KnownRescales(rescalesOf(link), observed)
 	decision := hpa.Decide(in)

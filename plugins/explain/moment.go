@@ -3,6 +3,8 @@ package explain
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
@@ -123,7 +125,28 @@ func savedAt(objects chain.Objects, period time.Duration) moment {
 			see(workload.Writer.Time)
 		}
 	}
+	if newest.IsZero() {
+		// Pods alone do not tell when the HPA was read.
+		return moment{source: sourceObjects, slack: period, period: period}
+	}
+	for i := range objects.Pods {
+		see(newestOf(&objects.Pods[i]))
+	}
 	return moment{time: newest, source: sourceObjects, slack: period, period: period}
+}
+
+// newestOf is the newest time that a pod mentions.
+func newestOf(pod *corev1.Pod) time.Time {
+	newest := pod.CreationTimestamp.Time
+	if started := pod.Status.StartTime; started != nil && started.After(newest) {
+		newest = started.Time
+	}
+	for _, condition := range pod.Status.Conditions {
+		if condition.LastTransitionTime.After(newest) {
+			newest = condition.LastTransitionTime.Time
+		}
+	}
+	return newest
 }
 
 func (m moment) record() record.ExplainedMoment {

@@ -56,6 +56,9 @@ func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
 		trigger.Ratio = &ratio
 	}
 	trigger.Proposes = optionalRange(proposal.Count)
+	if c := proposal.Complete; c != nil {
+		trigger.IfSampled = &record.IfSampled{Proposes: countRange(c.Count), Pods: c.Pods, Plain: c.Plain}
+	}
 	return trigger
 }
 

@@ -101,10 +101,8 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 		return "no value was seen"
 	case hpa.NotModelled:
 		return "not modelled: no API server accepts such a target"
-	case hpa.PodsUnknown:
-		return fmt.Sprintf("ratio %s of pods that are not known", ratioText(t))
-	case hpa.PodsUncertain:
-		return fmt.Sprintf("ratio %s; the status does not tell which pods had a sample", ratioText(t))
+	case hpa.PodsUnknown, hpa.PodsUncertain:
+		return "ratio " + ratioText(t) + "; " + sampledText(t)
 	case hpa.HeldByPods:
 		return fmt.Sprintf("ratio %s; held: pods without a sample may use the rest", ratioText(t))
 	case hpa.NoReplicas:
@@ -141,6 +139,32 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 		return fmt.Sprintf("ceil(%s / %s x %s)%s", valueText(t), number(t.Target), pods, edgeText(t))
 	}
 	return fmt.Sprintf("ceil(%s / %s)%s", valueText(t), number(t.Target), edgeText(t))
+}
+
+// sampledText says what a metric of pods asks for, given what the status does not
+// tell: which of the pods had a sample.
+func sampledText(t record.ScalingTrigger) string {
+	podsKnown := hpa.ProposalReason(t.Reason) == hpa.PodsUncertain
+	unknown := "which pods had a sample is not known"
+	if !podsKnown {
+		unknown = "the pods of the sync and their samples are not known"
+	}
+	if t.IfSampled == nil {
+		return unknown
+	}
+	size, known := exact(&t.IfSampled.Proposes)
+	if proposed, sure := exact(t.Proposes); !known || (sure && proposed != size) {
+		// Then some of them had none.
+		return unknown
+	}
+	if !t.IfSampled.Plain {
+		return fmt.Sprintf("%d if each of %s had a sample, and those that start use nothing", size, plural(t.IfSampled.Pods, "pod", "pods"))
+	}
+	formula := fmt.Sprintf("ceil(%s x %d) = %d if each of %s had a sample", ratioText(t), t.IfSampled.Pods, size, plural(t.IfSampled.Pods, "pod", "pods"))
+	if podsKnown {
+		return formula + ", which is not known"
+	}
+	return formula + "; " + unknown
 }
 
 // edgeText names the next value at which this trigger alone changes the size.

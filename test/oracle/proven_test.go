@@ -46,6 +46,13 @@ func (tr *trace) proven(check hpa.Check, bounds hpa.Decision, observed hpa.Obser
 			expect("proposal of "+want.Metric.Name, r, n)
 		}
 	}
+	for i, p := range bounds.Proposals {
+		want := truth.Proposals[i]
+		if p.Complete == nil || bounds.Input.Pods == nil || want.Groups == nil || want.Groups.Missing != hpa.Exactly(0) {
+			continue
+		}
+		expect("proposal with all samples of "+want.Metric.Name, p.Complete.Count, want.Count.Low)
+	}
 	if len(problems) > 0 {
 		problems = append(problems, fmt.Sprintf("bounds %v, %+v, %+v", bounds.Raw, bounds.Stabilization, bounds.Limit))
 	}

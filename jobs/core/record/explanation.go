@@ -149,7 +149,9 @@ type ScalingTrigger struct {
 	Ratio        *float64 `json:"ratio"`
 	// Proposes is null where the metric failed or is not modelled.
 	Proposes *CountRange `json:"proposes"`
-	Reason   string      `json:"reason"`
+	// IfSampled is null where a metric of pods needs no such assumption.
+	IfSampled *IfSampled `json:"if_sampled"`
+	Reason    string     `json:"reason"`
 	// Failure is the controller's reason where the metric failed.
 	Failure string `json:"failure"`
 	Winner  bool   `json:"winner"`
@@ -160,6 +162,17 @@ type ScalingTrigger struct {
 	// Active is KEDA's activation of the trigger; null where unknown.
 	Active   *bool  `json:"active"`
 	Failures *int32 `json:"failures"`
+}
+
+// IfSampled is what a metric of pods asks for if each pod that ran had a sample,
+// which no status tells.
+type IfSampled struct {
+	Proposes CountRange `json:"proposes"`
+	// Pods is how many had one that counts.
+	Pods int32 `json:"pods"`
+	// Plain says that Proposes is the ratio times Pods, rounded up; otherwise
+	// starting pods are taken to use nothing.
+	Plain bool `json:"plain"`
 }
 
 // ScalingDecision is the HPA's decision, step by step.

@@ -49,6 +49,8 @@ type Proposal struct {
 	// Groups are the pods behind the average of a metric of pods; nil where
 	// they were not needed, or are not known.
 	Groups *Groups
+	// Complete is Count if every pod had a sample; nil where that is no matter.
+	Complete *Complete
 	// Failure is the controller's reason where the metric failed, Detail what
 	// was wrong where that is known.
 	Failure, Detail string
@@ -86,6 +88,7 @@ func (in Input) propose(metric Metric) Proposal {
 		in.proposeWhole(&p)
 	case !whole && (metric.Target == AverageValue || metric.Target == Utilization):
 		in.perPod(&p)
+		p.Complete = in.complete(p)
 	default:
 		p.Reason = NotModelled
 	}
