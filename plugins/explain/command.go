@@ -14,6 +14,7 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
+	"github.com/kubectl-inference/kubectl-inference/plugins/core/keda"
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 	"github.com/kubectl-inference/kubectl-inference/plugins/output"
 	"github.com/kubectl-inference/kubectl-inference/plugins/term"
@@ -82,6 +83,7 @@ type options struct {
 
 	files      []string
 	kubernetes string
+	keda       string
 	target     kube.Target
 	namespace  string
 	all, watch bool
@@ -123,8 +125,9 @@ func command(o *options) *cobra.Command {
 	o.out.AddFlags(cmd)
 	cmd.Flags().StringArrayVarP(&o.files, "filename", "f", nil, "explain saved objects of these files or directories instead of a cluster's; - is standard input")
 	cmd.Flags().StringVar(&o.kubernetes, "kubernetes-version", "", "version of the controller that wrote saved objects, such as 1.35 (default: the newest known)")
+	cmd.Flags().StringVar(&o.keda, "keda-version", "", "version of the KEDA of saved objects that do not tell it, such as 2.17 (default: the newest known)")
 	cmd.Flags().BoolVarP(&o.all, "all-namespaces", "A", false, "scan all namespaces: a line for each workload, the worst first")
-	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change; where the output is no terminal, a line for each new decision")
+	cmd.Flags().BoolVarP(&o.watch, "watch", "w", false, "explain again on every change, until Ctrl-C, which is no failure (exit code 0); where the output is no terminal, a line for each new decision")
 	cmd.Flags().BoolVar(&o.fresh, "fresh", false, "read the values of now too: of the triggers' own Prometheus, with the credentials of their TriggerAuthentication, and of the metrics server")
 	cmd.Flags().BoolVar(&o.external, "external-metrics", false, "ask the external metrics API (KEDA) for the values of now; not passive: KEDA queries its sources and counts failures")
 	cmd.Flags().BoolVar(&o.history, "history", false, "tell what changed the size within the last hour, and who; with --fresh also the sizes that the triggers' Prometheus has of kube-state-metrics")
@@ -166,17 +169,17 @@ func (o *options) complete(args []string) (err error) {
 	case o.all && len(args) > 0:
 		return failure.New(failure.Usage, "-n chooses the namespace of a TARGET", "explain scaling: give a TARGET or -A, not both")
 	case o.watch && (len(args) == 0 || len(o.files) > 0):
-		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --watch is for one TARGET of a cluster")
+		return failure.New(failure.Usage, o.targetHint(), "explain scaling: --watch is for one TARGET of a cluster")
 	case o.fresh && (len(args) == 0 || len(o.files) > 0):
-		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --fresh is for one TARGET of a cluster")
+		return failure.New(failure.Usage, o.targetHint(), "explain scaling: --fresh is for one TARGET of a cluster")
 	case o.external && (len(args) == 0 || len(o.files) > 0):
-		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --external-metrics is for one TARGET of a cluster")
+		return failure.New(failure.Usage, o.targetHint(), "explain scaling: --external-metrics is for one TARGET of a cluster")
 	case o.external && o.watch:
 		return failure.New(failure.Usage, "use --fresh, which is passive", "explain scaling: --external-metrics is not for --watch: each question makes KEDA query its sources")
 	case o.record != "" && (len(args) == 0 || len(o.files) > 0 || o.watch):
-		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --record is for one look at one TARGET of a cluster")
+		return failure.New(failure.Usage, o.targetHint(), "explain scaling: --record is for one look at one TARGET of a cluster")
 	case o.scans(args) && o.history:
-		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --history is for one TARGET")
+		return failure.New(failure.Usage, o.targetHint(), "explain scaling: --history is for one TARGET")
 	case o.syncPeriod < time.Second || o.syncPeriod > time.Hour:
 		return failure.New(failure.Usage, "it is 15s unless the controller's flag --horizontal-pod-autoscaler-sync-period says otherwise", "read --hpa-sync-period: %v is not between 1s and 1h", o.syncPeriod)
 	case o.failOn != "" && o.failOn != record.SeverityWarning && o.failOn != record.SeverityError:
@@ -184,7 +187,7 @@ func (o *options) complete(args []string) (err error) {
 	case o.failOn != "" && o.watch:
 		return failure.New(failure.Usage, "leave one away", "explain scaling: --watch does not end, --fail-on is about the end")
 	case o.scans(args) && len(o.sets) > 0:
-		return failure.New(failure.Usage, "give a TARGET, such as isvc/NAME", "explain scaling: --set is for one TARGET")
+		return failure.New(failure.Usage, o.targetHint(), "explain scaling: --set is for one TARGET")
 	}
 	if err := o.completeAt(args); err != nil {
 		return err
@@ -194,6 +197,12 @@ func (o *options) complete(args []string) (err error) {
 	}
 	if _, ok := hpa.ParseVersion(o.kubernetes); o.kubernetes != "" && !ok {
 		return failure.New(failure.Usage, "write it as MAJOR.MINOR, such as 1.35", "read --kubernetes-version: %q is no version", o.kubernetes)
+	}
+	if o.keda != "" && len(o.files) == 0 {
+		return failure.New(failure.Usage, "", "read --keda-version: it is for saved objects (-f); a cluster says its own")
+	}
+	if _, ok := keda.ParseVersion(o.keda); o.keda != "" && !ok {
+		return failure.New(failure.Usage, "write it as MAJOR.MINOR, such as 2.17", "read --keda-version: %q is no version", o.keda)
 	}
 	if o.settings, err = parseSettings(o.sets); err != nil {
 		return err
@@ -208,6 +217,17 @@ func (o *options) complete(args []string) (err error) {
 	}
 	o.namespace, err = o.factory.Namespace()
 	return err
+}
+
+// targetHint says how to come to one TARGET of a cluster.
+func (o *options) targetHint() string {
+	switch {
+	case len(o.files) > 0:
+		return "leave the flag away, or -f: saved objects do not change"
+	case o.all:
+		return "leave -A away and give a TARGET, such as isvc/NAME"
+	}
+	return "give a TARGET, such as isvc/NAME"
 }
 
 // scans says whether there is no target: then everything is looked at.
@@ -230,6 +250,12 @@ func (o *options) run(ctx context.Context) error {
 	document, err := o.explained(ctx, in)
 	if err != nil {
 		return err
+	}
+	if !o.out.Human() {
+		// The table tells of them itself.
+		for _, unread := range document.Unread {
+			o.streams.Warn("%s", unread.Message)
+		}
 	}
 	if err := o.out.Print(o.streams.Out, document, func(w io.Writer) error { return render(w, document, o.streams.Width()) }); err != nil {
 		return err

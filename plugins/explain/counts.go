@@ -1,8 +1,6 @@
 package explain
 
 import (
-	"time"
-
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
@@ -50,30 +48,6 @@ func countsOf(link chain.Chain) record.ReplicaCounts {
 		counts.Min, counts.Max = &low, &high
 	}
 	return counts
-}
-
-// lastChangeOf names the last change of the size: the HPA's own last one, or
-// the workload's field manager where that wrote later.
-func lastChangeOf(link chain.Chain) *record.ReplicaChange {
-	var change *record.ReplicaChange
-	if link.HPA != nil && link.HPA.Status.LastScaleTime != nil {
-		change = &record.ReplicaChange{Time: link.HPA.Status.LastScaleTime.UTC(), By: "kube-controller-manager"}
-		for _, event := range sizeEvents(link.Events) {
-			if event.Time.Sub(change.Time).Abs() <= 2*time.Second {
-				size := event.Size
-				change.To, change.Reason = &size, event.Reason
-			}
-		}
-	}
-	if link.Workload == nil || link.Workload.Writer == nil {
-		return change
-	}
-	writer := link.Workload.Writer
-	if change != nil && !writer.Time.After(change.Time.Add(2*time.Second)) {
-		return change
-	}
-	size := link.Workload.Spec
-	return &record.ReplicaChange{Time: writer.Time.UTC(), By: writer.Manager, To: &size}
 }
 
 // countRange is a Range as the document holds it.

@@ -2,6 +2,7 @@ package explain
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
@@ -57,7 +58,16 @@ func explain(in inputs) record.ScalingExplanation {
 		document.Chains = append(document.Chains, explainChain(link, version, in.at, len(in.chains) > 1))
 	}
 	lintSiblings(in.chains, document.Chains)
+	document.Unread = slices.DeleteFunc(document.Unread, func(u record.UnreadInput) bool { return u.Input == "lease" && !hides(document.Chains) })
 	return document
+}
+
+// hides says whether something of the controller's memory leaves a decision
+// inexact: else nobody misses what bounds that memory.
+func hides(chains []record.ScalingChain) bool {
+	return slices.ContainsFunc(chains, func(c record.ScalingChain) bool {
+		return c.Decision != nil && (len(c.Decision.HiddenInputs) > 0 || !c.Decision.Exact)
+	})
 }
 
 func kedaVersion(labels map[string]string) string {
@@ -69,12 +79,14 @@ func kedaVersion(labels map[string]string) string {
 
 func explainChain(link chain.Chain, version hpa.Version, at moment, several bool) record.ScalingChain {
 	out := record.ScalingChain{
-		Links:      linksOf(link),
-		State:      stateOf(link),
-		Replicas:   countsOf(link),
-		LastChange: lastChangeOf(link),
-		Triggers:   []record.ScalingTrigger{},
-		Warnings:   []record.Finding{},
+		Namespace:   link.Target.Namespace,
+		Links:       linksOf(link),
+		State:       stateOf(link),
+		Replicas:    countsOf(link),
+		LastChange:  lastChangeOf(link),
+		Credentials: credentialsOf(link.ScaledObject),
+		Triggers:    []record.ScalingTrigger{},
+		Warnings:    []record.Finding{},
 	}
 	if several && link.Workload != nil {
 		out.Role = link.Workload.Role
@@ -106,6 +118,7 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 		// Warnings, and what KEDA does, are of today.
 		return out
 	}
+	out.Pods = podsIn(link.Pods)
 	out.KEDA = kedaLoopOf(link, at)
 	out.Warnings = append(out.Warnings, lint(link, out)...)
 	if edited {

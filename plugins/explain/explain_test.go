@@ -31,6 +31,20 @@ func run(t *testing.T, stdin string, args ...string) (stdout, stderr string, err
 	return out.String(), errs.String(), err
 }
 
+// runWithKubeFlags is run with -n and the other flags of kubectl.
+func runWithKubeFlags(t *testing.T, stdin string, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
+	var out, errs bytes.Buffer
+	factory := kube.NewFactory("test", nil)
+	cmd := New(factory, term.New(strings.NewReader(stdin), &out, &errs, nil))
+	factory.AddFlags(cmd.PersistentFlags())
+	cmd.SetArgs(args)
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	err = cmd.ExecuteContext(t.Context())
+	return out.String(), errs.String(), err
+}
+
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"waiting", "disagrees", "one-broken", "paused", "cpu", "zero"} {
 		t.Run(name, func(t *testing.T) {

@@ -1,7 +1,9 @@
 package explain
 
 import (
+	"cmp"
 	"context"
+	"strings"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
@@ -19,9 +21,6 @@ func (o *options) fetch(ctx context.Context) (inputs, error) {
 	}
 	in, err := read(ctx)
 	o.warnOfClock(in.at)
-	for _, unread := range in.unread {
-		o.streams.Warn("%s", unread.Message)
-	}
 	return in, err
 }
 
@@ -64,6 +63,12 @@ func (o *options) fetchFiles() (inputs, error) {
 	if err != nil {
 		return inputs{}, err
 	}
+	if namespace := o.factory.ChosenNamespace(); namespace != "" {
+		all := objects.Namespaces()
+		if objects = objects.In(namespace); len(all) > 0 && len(objects.All()) == 0 {
+			return inputs{}, failure.New(failure.NotFound, "-n takes one of: "+strings.Join(all, ", "), "explain saved objects: there is nothing to explain in namespace %q", namespace)
+		}
+	}
 	recording, err := readRecording(o.files)
 	if err != nil {
 		return inputs{}, err
@@ -81,8 +86,13 @@ func (o *options) fetchFiles() (inputs, error) {
 	if len(chains) == 0 {
 		return inputs{}, failure.New(failure.Usage, "give at least the HPA, with its status", "explain saved objects: there is no HPA, ScaledObject or workload in them")
 	}
+	for i := range chains {
+		if chains[i].ScaledObject != nil {
+			chains[i].KEDAVersion = cmp.Or(o.keda, chains[i].KEDAVersion)
+		}
+	}
 	in := inputs{
-		namespace:  chains[0].Target.Namespace,
+		namespace:  namespaceOf(chains),
 		target:     o.target.String(),
 		chains:     chains,
 		kubernetes: o.kubernetes,
@@ -91,6 +101,16 @@ func (o *options) fetchFiles() (inputs, error) {
 	in.recorded(recording)
 	in.remembering(objects.Leader)
 	return in, nil
+}
+
+// namespaceOf is the namespace of all chains, "" where they have several.
+func namespaceOf(chains []chain.Chain) string {
+	for _, link := range chains {
+		if link.Target.Namespace != chains[0].Target.Namespace {
+			return ""
+		}
+	}
+	return chains[0].Target.Namespace
 }
 
 func (o *options) chosen(objects chain.Objects) ([]chain.Chain, error) {

@@ -27,14 +27,13 @@ func historyOf(link chain.Chain, at time.Time) []record.HistoryEntry {
 			history = append(history, entry)
 		}
 	}
-	if link.Workload != nil && link.Workload.Writer != nil {
-		writer, size := link.Workload.Writer, link.Workload.Spec
-		// Writes of the HPA's and KEDA's have an event that tells more.
-		own := slices.ContainsFunc(history, func(e record.HistoryEntry) bool {
-			return (e.Kind == record.HistoryRescale || e.Kind == record.HistoryKEDA) && e.Time.Sub(writer.Time).Abs() <= 2*time.Second
+	for _, change := range []*record.ReplicaChange{hpaChange(link), lastChangeOf(link)} {
+		// What has an event is told by that, with more.
+		told := change == nil || change.Time == nil || slices.ContainsFunc(history, func(e record.HistoryEntry) bool {
+			return e.Kind != record.HistoryReplicaSet && e.Kind != record.HistoryProblem && e.Time.Sub(*change.Time).Abs() <= oneWrite
 		})
-		if !own {
-			history = append(history, record.HistoryEntry{Time: writer.Time.UTC(), Kind: record.HistoryWrite, By: writer.Manager, To: &size, Count: 1, Text: "wrote spec.replicas"})
+		if !told {
+			history = append(history, writeEntry(*change))
 		}
 	}
 	history = slices.DeleteFunc(history, func(e record.HistoryEntry) bool {
@@ -45,6 +44,18 @@ func historyOf(link chain.Chain, at time.Time) []record.HistoryEntry {
 	})
 	fillFrom(history)
 	return history
+}
+
+// writeEntry tells of a change that has no event.
+func writeEntry(change record.ReplicaChange) record.HistoryEntry {
+	entry := record.HistoryEntry{Time: *change.Time, Kind: record.HistoryWrite, By: change.By, To: change.To, Count: 1, Text: "wrote spec.replicas"}
+	switch change.By {
+	case managerHPA:
+		entry.Kind, entry.By, entry.Text = record.HistoryRescale, "HPA", "lastScaleTime; no event tells more of it"
+	case "":
+		entry.By, entry.Text = "unknown", change.Reason
+	}
+	return entry
 }
 
 // order puts what followed behind what caused it, in the same second.
@@ -61,11 +72,16 @@ func historyEntry(event corev1.Event) (record.HistoryEntry, bool) {
 	case kind == "HorizontalPodAutoscaler" && event.Reason == "SuccessfulRescale":
 		size, reason, ok := hpa.ParseRescale(event.Message)
 		if ok {
-			entry.To, entry.Text = &size, reason
+			entry.To, entry.Text = &size, cmp.Or(reason, "a proposal of the stabilization window's: the metrics asked for no other size")
 		}
 		entry.Kind, entry.By = record.HistoryRescale, "HPA"
 	case kind == "HorizontalPodAutoscaler" && event.Type == corev1.EventTypeWarning:
 		entry.Kind, entry.By, entry.Text = record.HistoryProblem, "HPA", event.Reason+": "+event.Message
+	case kind == "ScaledObject" && slices.Contains([]string{"KEDAScalersStarted", "KEDAScalersStopped", "ScaledObjectReady"}, event.Reason):
+		// They come with each edit and each restart, and change no size.
+		return entry, false
+	case kind == "ScaledObject" && !changesSize(event):
+		entry.Kind, entry.By, entry.Text = record.HistoryProblem, "KEDA", event.Reason+": "+event.Message
 	case kind == "ScaledObject":
 		entry.Kind, entry.By, entry.Text = record.HistoryKEDA, "KEDA", event.Reason+": "+event.Message
 		entry.From, entry.To = fromTo(event.Message)

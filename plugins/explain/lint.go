@@ -37,6 +37,8 @@ const (
 	idNoQueueTime     = "latency-excludes-queue-time"
 	idSlow            = "reacts-slower-than-lead-time"
 	idRefused         = "hpa-refused"
+	idFailed          = "trigger-failed"
+	idBrokenQuery     = "query-does-not-parse"
 	idCountTolerance  = "last-replicas-within-tolerance"
 )
 
@@ -52,9 +54,11 @@ func (f *findings) add(id, severity, trigger, fix, format string, args ...any) {
 func lint(link chain.Chain, explained record.ScalingChain) []record.Finding {
 	var found findings
 	if len(link.Rivals) > 0 {
-		found.add(idRivals, record.SeverityError, "", "delete one of them",
-			"HPA %s scales the same workload: both stop, or fight", link.Rivals[0].Name)
+		rival := link.Rivals[0]
+		found.add(idRivals, record.SeverityError, "", "delete one of them: a ScaledObject may have several triggers",
+			"%s %s scales the same workload: both stop, or fight", kindText(rival.Kind), rival.Name)
 	}
+	found.failed(link, explained)
 	if link.ScaledObject != nil {
 		found.scaledObject(*link.ScaledObject, explained)
 		up, _ := tolerancesOf(link, explained)

@@ -30,6 +30,7 @@ const (
 	whole    = ", metricType: Value"
 	fallback = "  fallback: {failureThreshold: 3, replicas: 2}\n"
 	atLeast1 = "  minReplicaCount: 1\n"
+	plainHPA = "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: mine, namespace: models}\nspec: {maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat-predictor}}\n"
 )
 
 // TestLint: each rule fires on one ScaledObject and is silent on one that
@@ -41,7 +42,10 @@ func TestLint(t *testing.T) {
 		says         string
 		args         []string
 	}{
-		idNoFallback: {"info", manifest(atLeast1, trigger(queue, "2", "")), manifest(atLeast1+fallback, trigger(queue, "2", "")), "no replica is removed", nil},
+		idRivals: {"error", manifest(atLeast1, trigger(queue, "2", "")) + "---\n" + strings.Replace(manifest(atLeast1, trigger(queue, "2", "")), "name: chat,", "name: other,", 1),
+			manifest(atLeast1, trigger(queue, "2", "")) + "---\n" + strings.Replace(manifest(atLeast1, trigger(queue, "2", "")), "namespace: models", "namespace: elsewhere", 1), "ScaledObject other scales the same workload", nil},
+		idRivals + " by an HPA": {"error", manifest(atLeast1, trigger(queue, "2", "")) + "---\n" + plainHPA, manifest(atLeast1, trigger(queue, "2", "")) + "---\n" + strings.Replace(plainHPA, "chat-predictor", "web", 1), "HPA mine scales the same workload", nil},
+		idNoFallback:            {"info", manifest(atLeast1, trigger(queue, "2", "")), manifest(atLeast1+fallback, trigger(queue, "2", "")), "no replica is removed", nil},
 		idFallbackOff: {"error",
 			manifest(atLeast1+fallback+"  advanced: {scalingModifiers: {formula: 'a', target: '0.5'}}\n", trigger(queue, "2", ", name: a")),
 			manifest(atLeast1+fallback+"  advanced: {scalingModifiers: {formula: 'a', target: '5'}}\n", trigger(queue, "2", ", name: a")), "0.5 is none", nil},
@@ -99,7 +103,11 @@ func TestLint(t *testing.T) {
 		idRefused + " for a target of 0 percent": {"error",
 			manifest(atLeast1, "  - {type: cpu, metricType: Utilization, metadata: {value: '0'}}"),
 			manifest(atLeast1, "  - {type: cpu, metricType: Utilization, metadata: {value: '1'}}"), "must be above 0", nil},
-		idRefused + " for a threshold of nothing": {"error", manifest(atLeast1, trigger(queue, "0.0004", "")), manifest(atLeast1, trigger(queue, "0.0005001", "")), "s0 queue depth has the target 0.0004", nil},
+		idRefused + " for a threshold of nothing":  {"error", manifest(atLeast1, trigger(queue, "0.0004", "")), manifest(atLeast1, trigger(queue, "0.0005001", "")), "s0 queue depth has the target 0.0004", nil},
+		idRefused + " for what is missing":         {"error", manifest(atLeast1, "  - {type: prometheus}"), manifest(atLeast1, trigger(queue, "2", "")), "no serverAddress and no query and no threshold", nil},
+		idRefused + " for a threshold of words":    {"error", manifest(atLeast1, trigger(queue, "abc", "")), manifest(atLeast1, trigger(queue, "2", "")), `the threshold "abc", which is no number`, nil},
+		idRefused + " for a list without triggers": {"error", manifest(atLeast1), manifest(atLeast1, trigger(queue, "2", "")), "there is no trigger", nil},
+		idBrokenQuery: {"error", manifest(atLeast1, trigger("sum(((", "2", "")), manifest(atLeast1, trigger(queue, "2", "")), "a ( is not closed", nil},
 		idRefused + " for a utilization": {"error",
 			manifest(atLeast1, trigger(queue, "2", ", metricType: Utilization")), manifest(atLeast1, trigger(queue, "2", ", metricType: Value")), "only cpu and memory", nil},
 		idRefused + " for a formula": {"error",
@@ -200,5 +208,24 @@ func TestFailOn(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// TestLintOfRefused: what is refused is not taken for something else besides.
+func TestLintOfRefused(t *testing.T) {
+	for name, yaml := range map[string]string{
+		"utilization": manifest(atLeast1, trigger(queue, "1", ", metricType: Utilization")),
+		"no number":   manifest(atLeast1, trigger(latency, "abc", whole)),
+		"broken":      manifest(atLeast1, trigger("vllm:num_requests_waiting{", "2", "")),
+	} {
+		for _, f := range findingsIn(t, yaml) {
+			if slices.Contains([]string{idRunsAway, idLatencyAveraged, idSeveralSeries, idCoarseBucket}, f.ID) {
+				t.Errorf("%s: %+v", name, f)
+			}
+		}
+		stdout, _, err := run(t, yaml, "-f", "-")
+		if err != nil || strings.Contains(stdout, "0 per replica") || strings.Contains(stdout, "1000") {
+			t.Errorf("%s: %v\n%s", name, err, stdout)
+		}
 	}
 }

@@ -42,6 +42,8 @@ func TestLintLive(t *testing.T) {
 		idNotReady:        {"error", change("testdata/one-broken.yaml"), change(waiting), "KEDA reports Ready=Unknown"},
 		idWithinTolerance: {"info", change(waiting), change(waiting, "780m", "740m", `averageValue: "2"}}}`+"\n  - {type: External, external: {metric: {name: s1-prometheus}, current", `averageValue: "1"}}}`+"\n  - {type: External, external: {metric: {name: s1-prometheus}, current"), "acts above"},
 		idStale:           {"info", change(waiting, "  namespace: models\n  creationTimestamp", "  generation: 3\n  namespace: models\n  creationTimestamp", "status:\n  currentReplicas", "status:\n  observedGeneration: 2\n  currentReplicas"), change(waiting, "  namespace: models\n  creationTimestamp", "  generation: 2\n  namespace: models\n  creationTimestamp", "status:\n  currentReplicas", "status:\n  observedGeneration: 2\n  currentReplicas"), "edited after"},
+		// The HPA's condition says no more than that there was an error.
+		idFailed: {"error", change("testdata/lab/one-broken.yaml"), change(waiting), "s1 kv cache failed: prometheus query api returned error. status: 400"},
 		// Both HPAs of the lab's Deployment stop.
 		idRivals:                        {"error", change(hpas), change(hpas, target+"composite", target+"first", target+"composite", target+"other", target+"first", target+"composite"), "HPA rival scales the same workload"},
 		idPodPattern + " of a sibling":  {"warning", sibling("chat-predictor-canary", "models"), sibling("chat-predictor-canary", "other"), "matches the pods of chat-predictor-canary too"},

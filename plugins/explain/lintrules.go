@@ -20,9 +20,11 @@ func rules() []record.ScalingRule {
 		return r
 	}
 	return []record.ScalingRule{
-		live(rule(idRivals, "two HPAs have one target: both stop, or fight", e)),
+		rule(idRivals, "two HPAs or ScaledObjects have one target: both stop, or fight", e),
 		rule(idRefused, "the HPA that KEDA would make of the ScaledObject is refused, so that nothing scales", e),
 		live(rule(idNotReady, "KEDA reports the ScaledObject as not ready", e)),
+		live(rule(idFailed, "a trigger failed; the message is the HPA's and KEDA's own", e, w)),
+		rule(idBrokenQuery, "brackets or quotes of the query do not match: no Prometheus can parse it", e),
 		rule(idFallbackOff, "a fallback is written down and can never act", e, w),
 		rule(idIdleFlaps, "an idle count above 0 makes the size flap, or one that is not below the minimum is refused", e),
 		rule(idEngineAtZero, "at 0 replicas every trigger reads a metric that only a running engine reports: nothing brings it back", e),

@@ -16,6 +16,7 @@ func (f *findings) scaledObject(so keda.ScaledObject, explained record.ScalingCh
 		f.add(idNotReady, record.SeverityError, "", "kubectl describe scaledobject "+so.Metadata.Name,
 			"KEDA reports Ready=%s (%s): %s", ready.Status, ready.Reason, ready.Message)
 	}
+	f.incomplete(so)
 	f.refused(so)
 	f.fallback(so, explained)
 	f.zeroAndIdle(so)

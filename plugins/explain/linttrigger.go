@@ -28,12 +28,12 @@ func (r triggerRules) all() {
 	// With scalingModifiers a formula stands between a trigger's value and the
 	// target: what its own threshold and metricType say has no effect.
 	alone := !r.so.UsesModifiers()
-	if r.source.Query() != "" {
+	if r.source.Query() != "" && query.Broken(r.source.Query()) == "" {
 		r.series()
 		r.podPattern()
 		r.emptyIsZero()
 	}
-	if r.source.Query() != "" && alone {
+	if r.source.Query() != "" && alone && query.Broken(r.source.Query()) == "" {
 		r.averaging()
 		r.coarseBucket()
 	}
@@ -56,8 +56,10 @@ func (r triggerRules) averaging() {
 	over, under, divided := query.Divided(expr)
 	outer := query.Outer(expr)
 	switch {
+	case target <= 0:
+		// No number was given, which is another finding.
 	case !r.averaged():
-		if outer == "sum" && !isLatency(r.source) && !divided {
+		if r.trigger.TargetType == string(hpa.Value) && outer == "sum" && !isLatency(r.source) && !divided {
 			r.note(idRunsAway, record.SeverityWarning, "metricType: AverageValue",
 				"compares a total with %s whatever the size (metricType Value): above it each sync multiplies the Ready pods by value/%[1]s, up to the maximum %d unless the total falls", number(target), r.so.Max())
 		}
@@ -196,7 +198,7 @@ func (r triggerRules) edges() {
 			"adds a replica above %s with 1, %s with 2, %s with 3 replicas: the threshold %s and the tolerance of %s%%",
 			number(edge), number(2*edge), number(3*edge), number(target), number(100*r.tolerance))
 	}
-	if t := r.trigger; t.Reason == string(hpa.WithinTolerance) && t.Ratio != nil && *t.Ratio >= 1 && t.AddsAt != nil {
+	if t := r.trigger; !t.FromFallback && t.Reason == string(hpa.WithinTolerance) && t.Ratio != nil && *t.Ratio >= 1 && t.AddsAt != nil {
 		reached := "is above its target"
 		if *t.Ratio == 1 {
 			reached = "is at its target"

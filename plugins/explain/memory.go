@@ -10,18 +10,12 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/kube"
 )
 
-// fetchMemory reads what bounds the controller's memory, where that matters: its
-// Lease, and the events of the workload. A recording gets all of it.
+// fetchMemory reads what bounds the controller's memory, its Lease, where that
+// matters. A recording gets it.
 func (o *options) fetchMemory(ctx context.Context, fetched *kube.FetchedChains, at moment) error {
-	all := o.history || o.record != "" || o.at != nil
 	rescaled := func(c chain.Chain) bool { return rescaledLately(c, at) }
 	held := func(c chain.Chain) bool { return c.HPA != nil && isHeld(hpa.ObservedIn(c.HPA)) }
 	scaled := func(c chain.Chain) bool { return c.HPA != nil }
-	if all || slices.ContainsFunc(fetched.Chains, rescaled) {
-		if err := o.factory.FetchRelatedEvents(ctx, o.namespace, fetched, all); err != nil {
-			return err
-		}
-	}
 	if slices.ContainsFunc(fetched.Chains, rescaled) || slices.ContainsFunc(fetched.Chains, held) || ((o.record != "" || o.at != nil) && slices.ContainsFunc(fetched.Chains, scaled)) {
 		return o.factory.FetchLeader(ctx, fetched)
 	}

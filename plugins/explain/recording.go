@@ -165,12 +165,15 @@ func harmless(key string, value any) any {
 	return value
 }
 
-// bareContainers keeps the names and the resources of a pod's containers.
+// bareContainers keeps the names and the resources of a pod's containers, and
+// where it runs.
 func bareContainers(object map[string]any, path ...string) {
 	spec, _, _ := unstructured.NestedMap(object, path...)
 	bare := map[string]any{}
-	if resources, found := spec["resources"]; found {
-		bare["resources"] = resources
+	for _, field := range []string{"resources", "nodeName"} {
+		if value, found := spec[field]; found {
+			bare[field] = value
+		}
 	}
 	for _, field := range []string{"initContainers", "containers"} {
 		containers, _ := spec[field].([]any)

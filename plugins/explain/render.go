@@ -42,12 +42,16 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 	for _, link := range c.Links {
 		links = append(links, kindText(link.Kind)+" "+failure.Clean(link.Name))
 	}
+	if e.Namespace != c.Namespace {
+		links[0] = c.Namespace + ": " + links[0]
+	}
 	if c.Role != "" {
 		fmt.Fprintf(text, "%s\n", term.Bold(strings.ToUpper(c.Role)))
 	}
 	fmt.Fprintln(text, strings.Join(links, " > "))
 	fmt.Fprintln(text, sizeLine(e, c))
 	renderPast(text, e, c)
+	renderPods(text, c)
 	if err := renderTriggers(text, c, width); err != nil {
 		return err
 	}
@@ -56,7 +60,7 @@ func renderChain(text *strings.Builder, e record.ScalingExplanation, c record.Sc
 	if err := renderWhatIf(text, c, width); err != nil {
 		return err
 	}
-	if err := renderHistory(text, c, width); err != nil {
+	if err := renderHistory(text, e, c, width); err != nil {
 		return err
 	}
 	renderWarnings(text, c.Warnings)
@@ -69,7 +73,11 @@ func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
 		line = plural(*c.Replicas.Spec, "replica", "replicas")
 	}
 	if c.Replicas.Min != nil && c.Replicas.Max != nil {
-		line += fmt.Sprintf(" (range %d-%d)", *c.Replicas.Min, *c.Replicas.Max)
+		line += fmt.Sprintf(" (range %d-%d", *c.Replicas.Min, *c.Replicas.Max)
+		if idle := c.Replicas.Idle; idle != nil {
+			line += fmt.Sprintf(", idle %d", *idle)
+		}
+		line += ")"
 	}
 	if status := c.Replicas.Status; status != nil && *status != *c.Replicas.Spec {
 		line += fmt.Sprintf(", %d exist", *status)
@@ -77,13 +85,22 @@ func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
 	if ready := c.Replicas.Ready; ready != nil && c.Replicas.Spec != nil && *ready != *c.Replicas.Spec {
 		line += fmt.Sprintf(", %d ready", *ready)
 	}
-	if change := c.LastChange; change != nil {
-		line += ", last changed " + agoText(e.AsOf.Time, change.Time)
-		if change.By != "" {
-			line += " by " + failure.Clean(actor(change.By))
-		}
+	return line + changeText(e, c.LastChange)
+}
+
+// changeText is who changed the size last, and when.
+func changeText(e record.ScalingExplanation, change *record.ReplicaChange) string {
+	if change == nil {
+		return ""
 	}
-	return line
+	text := ", last changed"
+	if change.Time != nil {
+		text += " " + agoText(e.AsOf.Time, *change.Time)
+	}
+	if change.By == "" {
+		return text + "; by whom is unknown: " + change.Reason
+	}
+	return text + " by " + actor(change.By)
 }
 
 func renderTriggers(text *strings.Builder, c record.ScalingChain, width int) error {

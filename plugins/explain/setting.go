@@ -26,7 +26,7 @@ type setting struct {
 	metric int
 }
 
-const settingHint = "write TRIGGER.value, .threshold, .metricType or .activationThreshold (a trigger is s0, its name or its label), " +
+const settingHint = "write TRIGGER.value, .threshold, .metricType or .activationThreshold (a trigger is s0 for the first, its name or its label), " +
 	"replicas, min, max, idle, cooldown, pollingInterval, or behavior.scaleUp.stabilizationWindowSeconds, .selectPolicy, .tolerance, .policies=100%/30s,4/15s"
 
 func parseSettings(texts []string) ([]setting, error) {
@@ -127,10 +127,15 @@ func number64(text string) (float64, error) {
 
 // metricsOf returns the indexes of the triggers that the setting means: an
 // index (s0) before a name, a name before a label, a label before a metric.
+// Where no ScaledObject tells the indexes, KEDA's metrics have them in their
+// names, and those of a plain HPA count in their order.
 func (s setting) metricsOf(triggers []record.ScalingTrigger) []int {
 	for _, matches := range []func(record.ScalingTrigger) bool{
 		func(t record.ScalingTrigger) bool {
 			return t.Index != nil && strings.EqualFold(s.trigger, "s"+strconv.Itoa(*t.Index))
+		},
+		func(t record.ScalingTrigger) bool {
+			return t.Index == nil && strings.HasPrefix(t.Metric, strings.ToLower(s.trigger)+"-") && isIndex(s.trigger)
 		},
 		func(t record.ScalingTrigger) bool { return t.Name != "" && strings.EqualFold(s.trigger, t.Name) },
 		func(t record.ScalingTrigger) bool { return strings.EqualFold(s.trigger, t.Label) },
@@ -146,7 +151,26 @@ func (s setting) metricsOf(triggers []record.ScalingTrigger) []int {
 			return found
 		}
 	}
+	indexed := slices.ContainsFunc(triggers, func(t record.ScalingTrigger) bool { return t.Index != nil || isIndex(cutIndex(t.Metric)) })
+	if n, err := strconv.Atoi(strings.TrimLeft(s.trigger, "sS")); !indexed && err == nil && isIndex(s.trigger) && n < len(triggers) {
+		return []int{n}
+	}
 	return nil
+}
+
+// isIndex says whether a text is s0, s1 and so on.
+func isIndex(text string) bool {
+	if len(text) < 2 || (text[0] != 's' && text[0] != 'S') {
+		return false
+	}
+	n, err := strconv.ParseUint(text[1:], 10, 16)
+	return err == nil && strconv.FormatUint(n, 10) == text[1:]
+}
+
+// cutIndex is what a metric's name begins with: s0 of s0-prometheus.
+func cutIndex(metric string) string {
+	before, _, _ := strings.Cut(metric, "-")
+	return before
 }
 
 // matched refuses settings whose trigger is in none of the chains, or of which

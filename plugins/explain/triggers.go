@@ -41,7 +41,7 @@ func triggerOf(proposal hpa.Proposal) record.ScalingTrigger {
 		Reason:      string(proposal.Reason),
 		Failure:     proposal.Failure,
 	}
-	if metric.Target == hpa.Utilization {
+	if metric.Target == hpa.Utilization && metric.Type != hpa.External {
 		trigger.Target = float64(metric.TargetMilli)
 	}
 	if metric.Seen.Samples != nil {
@@ -85,6 +85,9 @@ func identify(trigger *record.ScalingTrigger, so *keda.ScaledObject, metric hpa.
 	}
 	if health, known := so.Status.Health[metric.Name]; known {
 		trigger.Failures = health.NumberOfFailures
+	}
+	for _, failed := range so.FailedMetrics() {
+		trigger.FromFallback = trigger.FromFallback || failed.Active && failed.Metric == metric.Name && so.Spec.Fallback != nil
 	}
 	if activity, known := so.Status.TriggersActivity[metric.Name]; known {
 		active := activity.IsActive

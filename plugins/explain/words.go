@@ -57,10 +57,16 @@ func valueText(t record.ScalingTrigger) string {
 }
 
 func targetText(t record.ScalingTrigger) string {
-	switch hpa.TargetType(t.TargetType) {
-	case hpa.Utilization:
+	switch kind := hpa.TargetType(t.TargetType); {
+	case t.Target == 0:
+		return "no number"
+	case t.Target < 0:
+		return "too large to count"
+	case kind == hpa.Utilization && t.MetricType == string(hpa.External):
+		return number(t.Target) + ", refused"
+	case kind == hpa.Utilization:
 		return number(t.Target) + "% of request"
-	case hpa.Value:
+	case kind == hpa.Value:
 		return number(t.Target) + " in all"
 	}
 	return number(t.Target) + " per replica"
@@ -99,6 +105,11 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 		return "failed: " + t.Failure
 	case hpa.NotSeen:
 		return "no value was seen"
+	}
+	if t.FromFallback {
+		return "the value is the fallback's: it asks for " + rangeText(t.Proposes)
+	}
+	switch hpa.ProposalReason(t.Reason) {
 	case hpa.NotModelled:
 		return "not modelled: no API server accepts such a target"
 	case hpa.PodsUnknown, hpa.PodsUncertain:
@@ -230,4 +241,14 @@ func plural(n int32, one, many string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, many)
+}
+
+// shortened is a text of at most size characters: messages of servers may hold
+// whole queries.
+func shortened(text string, size int) string {
+	runes := []rune(text)
+	if len(runes) <= size {
+		return text
+	}
+	return string(runes[:size-3]) + "..."
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,8 +33,7 @@ type FetchedChains struct {
 }
 
 // FetchChains reads the chains that target is a link of: the same few lists of
-// one namespace whatever the target is, then the events of each HPA, and the
-// pods where a metric depends on how many are Ready.
+// one namespace whatever the target is, then the pods and the events of each.
 func (f *Factory) FetchChains(ctx context.Context, namespace string, target Target) (*FetchedChains, error) {
 	client, err := f.Dynamic()
 	if err != nil {
@@ -62,6 +60,9 @@ func (f *Factory) FetchChains(ctx context.Context, namespace string, target Targ
 			return nil, err
 		}
 		fetched.Chains = append(fetched.Chains, complete)
+	}
+	if err := reader.events(ctx, fetched.Chains); err != nil {
+		return nil, err
 	}
 	reader.askOperator(ctx, fetched.Chains)
 	if version, err := f.ServerVersion(); err == nil {
@@ -197,59 +198,27 @@ func (r *chainReader) mapping(ref chain.Ref) (*meta.RESTMapping, error) {
 }
 
 // complete reads what the lists did not bring: a scale target that is no
-// Deployment, events, and pods.
+// Deployment, and the pods.
 func (r *chainReader) complete(ctx context.Context, link chain.Chain) (chain.Chain, error) {
 	if link.Workload == nil {
 		workload, err := r.scaleTarget(ctx, link.Target)
 		switch {
 		case apierrors.IsForbidden(err):
-			r.miss("workload", "get", strings.ToLower(link.Target.Kind), "its sizes are shown as the HPA last saw them")
+			// What may not be listed and not be got is one thing to ask for.
+			if !slices.ContainsFunc(r.unread, func(u record.UnreadInput) bool { return u.Input == "workload" }) {
+				r.miss("workload", "get", strings.ToLower(link.Target.Kind), "its sizes are shown as the HPA last saw them")
+			}
 		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
 			// The HPA says so itself: FailedGetScale.
 		case err != nil:
 			return link, Explain(err, "get %s %s/%s", strings.ToLower(link.Target.Kind), r.namespace, link.Target.Name)
 		default:
+			r.unread = slices.DeleteFunc(r.unread, func(u record.UnreadInput) bool { return u.Input == "workload" && u.Verb == "list" })
 			r.objects.Workloads = append(r.objects.Workloads, *workload)
 			link = r.again(link)
 		}
 	}
-	if link.HPA == nil {
-		return link, nil
-	}
-	_, _, _, pods, events := resources()
-	selector := "involvedObject.kind=HorizontalPodAutoscaler,involvedObject.name=" + link.HPA.Name
-	list, err := r.client.Resource(events).Namespace(r.namespace).List(ctx, metav1.ListOptions{FieldSelector: selector})
-	if err := r.optional(err, "events", "events", "the HPA's own recent rescales are unknown"); err != nil {
-		return link, err
-	}
-	if err == nil {
-		r.raw = append(r.raw, list.Items...)
-		link.Events = []corev1.Event{}
-		for i := range list.Items {
-			var event corev1.Event
-			if convert(&list.Items[i], &event) == nil {
-				link.Events = append(link.Events, event)
-			}
-		}
-	}
-	if !countsPods(link) || link.Workload == nil || link.Workload.Selector == "" {
-		return link, nil
-	}
-	list, err = r.client.Resource(pods).Namespace(r.namespace).List(ctx, metav1.ListOptions{LabelSelector: link.Workload.Selector})
-	if err := r.optional(err, "pods", "pods", "how many pods are Ready is unknown"); err != nil {
-		return link, err
-	}
-	if err == nil {
-		r.raw = append(r.raw, list.Items...)
-		link.Pods = []corev1.Pod{}
-		for i := range list.Items {
-			var pod corev1.Pod
-			if convert(&list.Items[i], &pod) == nil {
-				link.Pods = append(link.Pods, pod)
-			}
-		}
-	}
-	return link, nil
+	return link, r.pods(ctx, &link)
 }
 
 // optional lets a missing permission pass, noted, and puts any other error
@@ -298,16 +267,4 @@ func (r *chainReader) scaleTarget(ctx context.Context, ref chain.Ref) (*chain.Wo
 	workload.Spec, workload.Status = number(scale, "spec", "replicas"), number(scale, "status", "replicas")
 	workload.Selector, _, _ = unstructured.NestedString(scale.Object, "status", "selector")
 	return &workload, nil
-}
-
-// countsPods says whether a metric of the HPA depends on the pods: on how many
-// are Ready, or on which have samples.
-func countsPods(link chain.Chain) bool {
-	for _, metric := range link.HPA.Spec.Metrics {
-		averaged := (metric.External != nil && metric.External.Target.AverageValue != nil) || (metric.Object != nil && metric.Object.Target.AverageValue != nil)
-		if !averaged {
-			return true
-		}
-	}
-	return false
 }

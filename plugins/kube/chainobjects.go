@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,8 +34,11 @@ func AddToChains(objects *chain.Objects, object *unstructured.Unstructured) erro
 		objects.HPAs = append(objects.HPAs, hpa)
 	case kind == "ScaledObject" && group == "keda.sh":
 		so, err := keda.Parse(object.Object)
-		if err != nil {
+		if err != nil && object.GetName() != "" {
 			return fmt.Errorf("%w (%s)", err, object.GetName())
+		}
+		if err != nil {
+			return err
 		}
 		objects.ScaledObjects = append(objects.ScaledObjects, so)
 	case kind == "Pod" && group == "":
@@ -108,7 +112,9 @@ func WorkloadOf(object *unstructured.Unstructured) chain.Workload {
 		Changed:  changedAt(object.GetManagedFields()),
 		Writer:   replicasWriter(object.GetManagedFields()),
 	}
-	if ready := number(object, "status", "readyReplicas"); ready > 0 || workload.Status == 0 {
+	// These kinds leave the count away where it is 0; of others that is not known.
+	counts := slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet", "LeaderWorkerSet"}, object.GetKind())
+	if ready := number(object, "status", "readyReplicas"); ready > 0 || workload.Status == 0 || counts {
 		workload.Ready = &ready
 	}
 	if updated, found, err := unstructured.NestedInt64(object.Object, "status", "updatedReplicas"); (found && err == nil) || workload.Status == 0 {
@@ -182,12 +188,14 @@ func selectorOf(object *unstructured.Unstructured) string {
 	return metav1.FormatLabelSelector(&selector)
 }
 
-// replicasWriter finds the newest entry of managedFields that owns
-// spec.replicas. A write through the scale subresource is the HPA's or KEDA's.
+// replicasWriter finds the entry of managedFields that last wrote spec.replicas:
+// who changes a value takes it from all others, so that an owner through the
+// scale subresource, which writes nothing else, is the last; among others the
+// newest entry, whose time may be that of another field.
 func replicasWriter(entries []metav1.ManagedFieldsEntry) *chain.Writer {
 	var writer *chain.Writer
 	for _, entry := range entries {
-		if entry.FieldsV1 == nil || entry.Time == nil || entry.Subresource == "status" {
+		if entry.FieldsV1 == nil || entry.Subresource == "status" {
 			continue
 		}
 		var fields struct {
@@ -199,9 +207,20 @@ func replicasWriter(entries []metav1.ManagedFieldsEntry) *chain.Writer {
 		if _, owns := fields.Spec["f:replicas"]; !owns {
 			continue
 		}
-		if writer == nil || entry.Time.After(writer.Time) {
-			writer = &chain.Writer{Manager: entry.Manager, Subresource: entry.Subresource, Time: entry.Time.Time}
+		next := &chain.Writer{Manager: entry.Manager, Subresource: entry.Subresource}
+		if entry.Time != nil {
+			next.Time = entry.Time.Time
+		}
+		if writer == nil || wroteAfter(next, writer) {
+			writer = next
 		}
 	}
 	return writer
+}
+
+func wroteAfter(a, b *chain.Writer) bool {
+	if scales := a.Subresource == "scale"; scales != (b.Subresource == "scale") {
+		return scales
+	}
+	return a.Time.After(b.Time)
 }

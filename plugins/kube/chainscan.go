@@ -214,9 +214,7 @@ func workloadOfDeployment(d *appsv1.Deployment) chain.Workload {
 	if d.Spec.Selector != nil {
 		workload.Selector = metav1.FormatLabelSelector(d.Spec.Selector)
 	}
-	if ready := d.Status.ReadyReplicas; ready > 0 || workload.Status == 0 {
-		workload.Ready = &ready
-	}
+	workload.Ready = new(d.Status.ReadyReplicas)
 	if owner := metav1.GetControllerOfNoCopy(d); owner != nil {
 		workload.Controller = &chain.Ref{APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: d.Namespace, Name: owner.Name, UID: string(owner.UID)}
 	}
@@ -231,4 +229,16 @@ func ShortType(kind string) string {
 		}
 	}
 	return strings.ToLower(kind)
+}
+
+// countsPods says whether a metric of the HPA depends on the pods: on how many
+// are Ready, or on which have samples.
+func countsPods(link chain.Chain) bool {
+	for _, metric := range link.HPA.Spec.Metrics {
+		averaged := (metric.External != nil && metric.External.Target.AverageValue != nil) || (metric.Object != nil && metric.Object.Target.AverageValue != nil)
+		if !averaged {
+			return true
+		}
+	}
+	return false
 }

@@ -114,7 +114,9 @@ func refOf(target Target, namespace string, mapper func() (meta.RESTMapper, erro
 const typesHint = "use isvc/NAME, llmisvc/NAME, so/NAME, hpa/NAME, deploy/NAME or another type with a scale; `kubectl api-resources` lists the types"
 
 // ChainsOf returns the chains of saved objects that target is a link of. A bare
-// name means the first kind, from the root down, that has such an object.
+// name means the first kind, from the root down, that has such an object. A
+// type that is not known here is that of a link, by its kind in the singular or
+// in the plural.
 func ChainsOf(objects chain.Objects, target Target) []chain.Chain {
 	for _, kind := range chainKinds() {
 		if known, ok := kindOf(target.Type); target.Type != "" && (!ok || known.kind != kind.kind) {
@@ -124,5 +126,25 @@ func ChainsOf(objects chain.Objects, target Target) []chain.Chain {
 			return found
 		}
 	}
-	return nil
+	typed, _, _ := strings.Cut(strings.ToLower(target.Type), ".")
+	if _, known := kindOf(target.Type); known {
+		return nil
+	}
+	var found []chain.Chain
+	for _, link := range objects.All() {
+		if slices.ContainsFunc(link.Links(), func(r chain.Ref) bool { return r.Name == target.Name && (target.Type == "" || isTyped(typed, r.Kind)) }) {
+			found = append(found, link)
+		}
+	}
+	return found
+}
+
+// isTyped says whether a user may mean a kind by a type.
+func isTyped(typed, kind string) bool {
+	kind = strings.ToLower(kind)
+	if typed == kind || typed == kind+"s" {
+		return true
+	}
+	short := map[string]string{"leaderworkerset": "lws", "statefulset": "sts", "replicaset": "rs"}[kind]
+	return short != "" && typed == short
 }

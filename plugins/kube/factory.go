@@ -77,6 +77,15 @@ func (f *Factory) Namespace() (string, error) {
 	return namespace, nil
 }
 
+// ChosenNamespace is what -n says, "" without it: saved objects have their own
+// namespaces, and no kubeconfig decides about them.
+func (f *Factory) ChosenNamespace() string {
+	if f.flags.Namespace == nil {
+		return ""
+	}
+	return *f.flags.Namespace
+}
+
 // Getter returns the cli-runtime view of the same flags, for resource.Builder.
 func (f *Factory) Getter() genericclioptions.RESTClientGetter { return f.flags }
 

@@ -10,6 +10,7 @@ const KindScalingExplanation = "ScalingExplanation"
 // CountRange; everything that the table for people says is derived from it.
 type ScalingExplanation struct {
 	TypeMeta
+	// Namespace is "" where saved objects of several are explained.
 	Namespace string `json:"namespace"`
 	// Target is what was asked for, as TYPE/NAME.
 	Target string `json:"target"`
@@ -82,12 +83,18 @@ const (
 type ScalingChain struct {
 	// Role is "decode" or "prefill" for a disaggregated service, else "".
 	Role string `json:"role"`
+	// Namespace is that of all links.
+	Namespace string `json:"namespace"`
 	// Links leads from the root owner to the workload.
-	Links      []ChainLink      `json:"links"`
-	State      string           `json:"state"`
-	Replicas   ReplicaCounts    `json:"replicas"`
-	LastChange *ReplicaChange   `json:"last_change"`
-	Triggers   []ScalingTrigger `json:"triggers"`
+	Links      []ChainLink    `json:"links"`
+	State      string         `json:"state"`
+	Replicas   ReplicaCounts  `json:"replicas"`
+	LastChange *ReplicaChange `json:"last_change"`
+	// Pods is null where they were not read.
+	Pods *ScalingPods `json:"pods"`
+	// Credentials are what the triggers' authenticationRefs name.
+	Credentials []TriggerCredentials `json:"credentials"`
+	Triggers    []ScalingTrigger     `json:"triggers"`
 	// Decision is null where no HPA made one.
 	Decision *ScalingDecision `json:"decision"`
 	// Check is null without a decision.
@@ -115,13 +122,15 @@ type ReplicaCounts struct {
 	Idle   *int32 `json:"idle"`
 }
 
-// ReplicaChange is the last change of the size that is known.
+// ReplicaChange is the last change of the size that something proves.
 type ReplicaChange struct {
-	Time time.Time `json:"time"`
-	// By is the field manager, "" where it is not known.
+	// Time is null where nothing tells it.
+	Time *time.Time `json:"time"`
+	// By is the field manager, "" where it is not known; Reason then says why.
 	By string `json:"by"`
 	// To is the size, null where it is not known.
-	To     *int32 `json:"to"`
+	To *int32 `json:"to"`
+	// Reason is the writer's own, where an event gives it.
 	Reason string `json:"reason"`
 }
 
@@ -162,6 +171,8 @@ type ScalingTrigger struct {
 	// Active is KEDA's activation of the trigger; null where unknown.
 	Active   *bool  `json:"active"`
 	Failures *int32 `json:"failures"`
+	// FromFallback says that KEDA gives the fallback's value, not the source's.
+	FromFallback bool `json:"from_fallback"`
 }
 
 // IfSampled is what a metric of pods asks for if each pod that ran had a sample,

@@ -16,7 +16,8 @@ const (
 	// HistorySampled: two scrapes of Prometheus found different sizes, and
 	// nothing tells who changed them.
 	HistorySampled = "sampled"
-	// HistoryProblem: a warning of the HPA's, such as a metric that failed.
+	// HistoryProblem: a warning of the HPA's or KEDA's, such as a metric that
+	// failed.
 	HistoryProblem = "problem"
 )
 

@@ -25,10 +25,9 @@ type Chain struct {
 	Pods   []corev1.Pod
 	Events []corev1.Event
 	// Related are the events of the ScaledObject and of the workload: what KEDA
-	// and the workload's controller did. They are read where a history is asked
-	// for.
+	// and the workload's controller did.
 	Related []corev1.Event
-	// Rivals are other HPAs with the same target: they fight.
+	// Rivals are other HPAs and ScaledObjects with the same target: they fight.
 	Rivals []Ref
 	// KEDAVersion is the version of the KEDA that is installed, "" where it is
 	// not known. The HPA's own label, if there is one, is nearer.
@@ -62,18 +61,18 @@ func (o Objects) Find(ref Ref) []Chain {
 // stands alone, in the order of the workloads' names.
 func (o Objects) All() []Chain {
 	var chains []Chain
-	used := map[string]bool{}
+	used := map[*autoscalingv2.HorizontalPodAutoscaler]bool{}
 	for i := range o.ScaledObjects {
 		so := o.ScaledObjects[i]
 		chain := Chain{ScaledObject: &so, Target: targetOfScaledObject(so)}
 		if hpa := o.hpaOf(so); hpa != nil {
 			chain.HPA = hpa
-			used[hpa.Name] = true
+			used[hpa] = true
 		}
 		chains = append(chains, o.complete(chain))
 	}
 	for i := range o.HPAs {
-		if hpa := &o.HPAs[i]; !used[hpa.Name] {
+		if hpa := &o.HPAs[i]; !used[hpa] {
 			chains = append(chains, o.complete(Chain{HPA: hpa, Target: targetOfHPA(hpa)}))
 		}
 	}
@@ -100,7 +99,7 @@ func (o Objects) hpaOf(so keda.ScaledObject) *autoscalingv2.HorizontalPodAutosca
 		}
 	}
 	for i := range o.HPAs {
-		if o.HPAs[i].Name == so.HPAName() && controllerOfHPA(&o.HPAs[i]) == nil {
+		if o.HPAs[i].Name == so.HPAName() && controllerOfHPA(&o.HPAs[i]) == nil && inOne(o.HPAs[i].Namespace, ref.Namespace) {
 			return &o.HPAs[i]
 		}
 	}
@@ -119,22 +118,27 @@ func (o Objects) complete(chain Chain) Chain {
 	if chain.ScaledObject != nil {
 		chain.KEDAVersion = o.KEDAVersion
 	}
-	if chain.HPA != nil {
-		chain.Events = eventsOf(o.Events, RefOfHPA(chain.HPA))
-		for i := range o.HPAs {
-			if other := &o.HPAs[i]; other.Name != chain.HPA.Name && targetOfHPA(other).same(chain.Target) {
-				chain.Rivals = append(chain.Rivals, RefOfHPA(other))
-			}
-		}
-	}
-	if chain.ScaledObject != nil {
-		chain.Related = append(chain.Related, eventsOf(o.Events, RefOfScaledObject(*chain.ScaledObject))...)
-	}
-	chain.Related = append(chain.Related, eventsOf(o.Events, chain.Target)...)
+	chain.AddEvents(o.Events)
+	chain.Rivals = o.rivalsOf(chain)
 	if chain.Workload != nil && o.Pods != nil {
-		chain.Pods = podsOf(o.Pods, chain.Workload.Selector)
+		chain.Pods = podsOf(o.Pods, chain.Target.Namespace, chain.Workload.Selector)
 	}
 	return chain
+}
+
+// AddEvents gives the chain those events that are about its links; nil stays
+// nil: unknown.
+func (c *Chain) AddEvents(events []corev1.Event) {
+	if c.HPA != nil {
+		c.Events = eventsOf(events, RefOfHPA(c.HPA))
+	}
+	if c.ScaledObject != nil {
+		c.Related = append(c.Related, eventsOf(events, RefOfScaledObject(*c.ScaledObject))...)
+	}
+	c.Related = append(c.Related, eventsOf(events, c.Target)...)
+	if events != nil && c.Related == nil {
+		c.Related = []corev1.Event{}
+	}
 }
 
 // ownersOf climbs from the scaler to the root. Where the scaler leads to no
@@ -190,7 +194,7 @@ func eventsOf(events []corev1.Event, ref Ref) []corev1.Event {
 	own := []corev1.Event{}
 	for _, event := range events {
 		about := event.InvolvedObject
-		if ref.same(Ref{Kind: about.Kind, Name: about.Name, UID: string(about.UID)}) {
+		if ref.same(Ref{Kind: about.Kind, Namespace: about.Namespace, Name: about.Name, UID: string(about.UID)}) {
 			own = append(own, event)
 		}
 	}

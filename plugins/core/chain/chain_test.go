@@ -117,6 +117,62 @@ func TestOwnersClimb(t *testing.T) {
 	}
 }
 
+// TestNamespaces: objects of one name in two namespaces are two chains, whatever
+// their order, each with its own workload, pods and events.
+func TestNamespaces(t *testing.T) {
+	in := func(namespace string, size int32) Objects {
+		so, hpa, w := scaledObject("x", "x", nil), hpaFor("keda-hpa-x", "x", ""), deployment("x", nil)
+		so.Metadata.UID = ""
+		so.Metadata.Namespace, hpa.Namespace, w.Namespace, w.Spec = namespace, namespace, namespace, size
+		pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: namespace, Namespace: namespace, Labels: map[string]string{"app": "x"}}}
+		event := corev1.Event{InvolvedObject: corev1.ObjectReference{Kind: "HorizontalPodAutoscaler", Name: hpa.Name, Namespace: namespace}}
+		return Objects{ScaledObjects: []keda.ScaledObject{so}, HPAs: []autoscalingv2.HorizontalPodAutoscaler{hpa}, Workloads: []Workload{w}, Pods: []corev1.Pod{pod}, Events: []corev1.Event{event}}
+	}
+	join := func(a, b Objects) Objects {
+		return Objects{
+			ScaledObjects: append(a.ScaledObjects, b.ScaledObjects...), HPAs: append(a.HPAs, b.HPAs...), Workloads: append(a.Workloads, b.Workloads...),
+			Pods: append(a.Pods, b.Pods...), Events: append(a.Events, b.Events...),
+		}
+	}
+	for name, all := range map[string]Objects{"in order": join(in("a", 3), in("b", 6)), "reversed": join(in("b", 6), in("a", 3))} {
+		chains := all.All()
+		if len(chains) != 2 {
+			t.Fatalf("%s: %d chains", name, len(chains))
+		}
+		for i, want := range []struct {
+			namespace string
+			size      int32
+		}{{"a", 3}, {"b", 6}} {
+			got := chains[i]
+			if got.Target.Namespace != want.namespace || got.Workload.Spec != want.size || got.HPA.Namespace != want.namespace || len(got.Rivals) != 0 ||
+				len(got.Pods) != 1 || got.Pods[0].Name != want.namespace || len(got.Events) != 1 || got.Events[0].InvolvedObject.Namespace != want.namespace {
+				t.Errorf("%s: got %+v", name, got)
+			}
+		}
+		if only := all.In("b").All(); len(only) != 1 || only[0].Workload.Spec != 6 {
+			t.Errorf("%s: in b: %+v", name, only)
+		}
+	}
+}
+
+// TestScaledObjectsAreRivals: in manifests no HPA says that two scalers have one
+// target.
+func TestScaledObjectsAreRivals(t *testing.T) {
+	paused := scaledObject("paused", "x", nil)
+	paused.Metadata.Annotations = map[string]string{"autoscaling.keda.sh/paused": "true"}
+	objects := Objects{ScaledObjects: []keda.ScaledObject{scaledObject("a", "x", nil), scaledObject("b", "x", nil), paused}, HPAs: []autoscalingv2.HorizontalPodAutoscaler{hpaFor("mine", "x", "")}}
+	want := map[string][]string{"a": {"mine", "b"}, "b": {"mine", "a"}, "paused": nil, "mine": {"a", "b"}}
+	for _, link := range objects.All() {
+		var rivals []string
+		for _, ref := range link.Rivals {
+			rivals = append(rivals, ref.Name)
+		}
+		if name := link.Links()[0].Name; !cmp.Equal(want[name], rivals) {
+			t.Errorf("%s: got %v", name, rivals)
+		}
+	}
+}
+
 func TestRivals(t *testing.T) {
 	objects := platform()
 	objects.HPAs = append(objects.HPAs, hpaFor("mine", "r1-predictor", ""))
@@ -146,7 +202,7 @@ func TestPodsOf(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := podsOf(pods, test.selector)
+			got := podsOf(pods, "", test.selector)
 			if len(got) != test.want || (got == nil) != test.unknown {
 				t.Errorf("got %v", got)
 			}

@@ -25,16 +25,19 @@ func (r Ref) Group() string {
 }
 
 // same says whether both name one object. A version is no part of a name, and
-// a side that lacks the group matches any.
+// a side that lacks the group or the namespace matches any.
 func (r Ref) same(other Ref) bool {
 	if r.UID != "" && other.UID != "" {
 		return r.UID == other.UID
 	}
-	if r.Kind != other.Kind || r.Name != other.Name {
+	if r.Kind != other.Kind || r.Name != other.Name || !inOne(r.Namespace, other.Namespace) {
 		return false
 	}
 	return r.APIVersion == "" || other.APIVersion == "" || r.Group() == other.Group()
 }
+
+// inOne says whether two namespaces may be one: a manifest need not say its own.
+func inOne(a, b string) bool { return a == "" || b == "" || a == b }
 
 // Owned is an object of which only the names of its owners matter.
 type Owned struct {
@@ -68,10 +71,12 @@ type Workload struct {
 // Writer is the field manager that owns spec.replicas.
 type Writer struct {
 	Manager, Subresource string
-	Time                 time.Time
+	// Time is zero where managedFields give none, as older API servers do for
+	// the scale subresource.
+	Time time.Time
 }
 
-// Objects are all objects of one namespace that a chain may be made of. A nil
+// Objects are all objects that a chain may be made of, of any namespace. A nil
 // slice of Pods or Events means that they could not be read.
 type Objects struct {
 	Owners        []Owned

@@ -6,9 +6,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// podsOf returns the pods that a selector of equalities matches, nil where the
+// podsOf returns the pods of a namespace that a selector of equalities matches, nil where the
 // selector says more than that: then the pods are unknown.
-func podsOf(pods []corev1.Pod, selector string) []corev1.Pod {
+func podsOf(pods []corev1.Pod, namespace, selector string) []corev1.Pod {
 	wanted := map[string]string{}
 	for term := range strings.SplitSeq(selector, ",") {
 		key, value, found := strings.Cut(term, "=")
@@ -20,7 +20,7 @@ func podsOf(pods []corev1.Pod, selector string) []corev1.Pod {
 	}
 	matched := []corev1.Pod{}
 	for i := range pods {
-		if hasAll(pods[i].Labels, wanted) {
+		if inOne(pods[i].Namespace, namespace) && hasAll(pods[i].Labels, wanted) {
 			matched = append(matched, pods[i])
 		}
 	}
