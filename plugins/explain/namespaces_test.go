@@ -16,7 +16,14 @@ spec:
   maxReplicas: 10
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: d}
   metrics: [{type: External, external: {metric: {name: m}, target: {type: AverageValue, averageValue: "2"}}}]
-status: {currentReplicas: SIZE, desiredReplicas: SIZE}
+status:
+  currentReplicas: SIZE
+  desiredReplicas: SIZE
+  currentMetrics: [{type: External, external: {metric: {name: m}, current: {averageValue: "2"}}}]
+  conditions:
+  - {type: AbleToScale, status: "True", reason: ReadyForNewScale}
+  - {type: ScalingActive, status: "True", reason: ValidMetricFound}
+  - {type: ScalingLimited, status: "False", reason: DesiredWithinRange}
 ---
 apiVersion: apps/v1
 kind: Deployment
