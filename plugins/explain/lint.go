@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -54,9 +55,16 @@ func (f *findings) add(id, severity, trigger, fix, format string, args ...any) {
 func lint(link chain.Chain, explained record.ScalingChain) []record.Finding {
 	var found findings
 	if len(link.Rivals) > 0 {
-		rival := link.Rivals[0]
-		found.add(idRivals, record.SeverityError, "", "delete one of them: a ScaledObject may have several triggers",
-			"%s %s scales the same workload: both stop, or fight", kindText(rival.Kind), rival.Name)
+		var names []string
+		for _, rival := range link.Rivals {
+			names = append(names, kindText(rival.Kind)+" "+rival.Name)
+		}
+		scale := "scales"
+		if len(names) > 1 {
+			scale = "scale"
+		}
+		found.add(idRivals, record.SeverityError, "", "keep one: a ScaledObject may have several triggers",
+			"%s %s the same workload: they stop, or fight", strings.Join(names, " and "), scale)
 	}
 	found.failed(link, explained)
 	if link.ScaledObject != nil {

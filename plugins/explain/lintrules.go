@@ -20,7 +20,7 @@ func rules() []record.ScalingRule {
 		return r
 	}
 	return []record.ScalingRule{
-		rule(idRivals, "two HPAs or ScaledObjects have one target: both stop, or fight", e),
+		rule(idRivals, "two HPAs or ScaledObjects have one target: they stop, or fight", e),
 		rule(idRefused, "the HPA that KEDA would make of the ScaledObject is refused, so that nothing scales", e),
 		live(rule(idNotReady, "KEDA reports the ScaledObject as not ready", e)),
 		live(rule(idFailed, "a trigger failed; the message is the HPA's and KEDA's own", e, w)),

@@ -138,7 +138,7 @@ func (p *past) pastWorkload(in *inputs) *chain.Workload {
 	if p.link.Workload != nil {
 		w = *p.link.Workload
 	}
-	if w.Writer != nil && w.Writer.Time.After(p.scrape) {
+	if w.Writer != nil && (w.Writer.Time.IsZero() || w.Writer.Time.After(p.scrape)) {
 		w.Writer = nil
 	}
 	w.Updated, w.Changed = nil, time.Time{}
