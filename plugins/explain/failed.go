@@ -109,7 +109,7 @@ func causeIn(message string) string {
 	}
 	// A URL's query holds the whole PromQL, and may hold a key.
 	message = regexp.MustCompile(`(https?://[^\s"?]*)\?[^\s"]*`).ReplaceAllString(message, "$1")
-	return shortened(strings.Join(strings.Fields(message), " "), causeShown)
+	return shortened(strings.Join(strings.Fields(plainMetric(message)), " "), causeShown)
 }
 
 // failureFix is the step that the words of an error ask for.

@@ -62,6 +62,20 @@ func TestFailed(t *testing.T) {
 	}
 }
 
+func TestPlainMetric(t *testing.T) {
+	const selector = "&LabelSelector{MatchLabels:map[string]string{scaledobject.keda.sh/name: idle,},MatchExpressions:[]LabelSelectorRequirement{},}"
+	for text, want := range map[string]string{
+		"external metric s0-prometheus(" + selector + ") above target": "external metric s0-prometheus above target",
+		"unable to get external metric models/s0/" + selector + ": no": "unable to get external metric models/s0: no",
+		"external metric s0-prometheus(nil) above target":              "external metric s0-prometheus above target",
+		"New size: 3": "New size: 3",
+	} {
+		if got := plainMetric(text); got != want {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
 // TestCauseIsShort: a message may hold a whole query.
 func TestCauseIsShort(t *testing.T) {
 	if got := causeIn("x metrics API: " + strings.Repeat("a ", 500)); len(got) != causeShown || !strings.HasSuffix(got, "...") {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
@@ -230,6 +231,19 @@ func (in *inputs) recorded(recording *record.ScalingRecording) {
 		}
 	}
 	in.unread = append(in.unread, recording.Unread...)
+	// A list that was read and was empty leaves no object in a recording.
+	read := func(input string) bool {
+		return !slices.ContainsFunc(recording.Unread, func(u record.UnreadInput) bool { return u.Input == input })
+	}
+	for i := range in.chains {
+		link := &in.chains[i]
+		if link.Pods == nil && link.Workload != nil && link.Workload.Selector != "" && read("pods") {
+			link.Pods = []corev1.Pod{}
+		}
+		if link.HPA != nil && link.Events == nil && read("events") {
+			link.Events = []corev1.Event{}
+		}
+	}
 }
 
 // recordedTarget is the target that a recording was made for.

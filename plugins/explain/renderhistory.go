@@ -30,7 +30,7 @@ func renderHistory(text *strings.Builder, e record.ScalingExplanation, c record.
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times, the last time)", e.Count)
 		}
-		table.Rows = append(table.Rows, []string{clockText(e.Time), output.Cell(actor(e.By)), stepText(e), output.Cell(shortened(e.Text, 200) + times)})
+		table.Rows = append(table.Rows, []string{clockText(e.Time), output.Cell(actor(e.By)), stepText(e), output.Cell(shortened(plainMetric(e.Text), 200) + times)})
 	}
 	return writeFitted(text, table, "  ", width)
 }

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -251,4 +252,10 @@ func shortened(text string, size int) string {
 		return text
 	}
 	return string(runes[:size-3]) + "..."
+}
+
+// plainMetric leaves the selector of an external metric away, which the HPA
+// writes as Go does.
+func plainMetric(text string) string {
+	return regexp.MustCompile(`[/(]*&LabelSelector\{.*?LabelSelectorRequirement\{[^}]*\},\}\)?|/nil|\(nil\)`).ReplaceAllString(text, "")
 }

@@ -10,14 +10,15 @@ func (o Objects) rivalsOf(chain Chain) []Ref {
 	var rivals []Ref
 	for i := range o.HPAs {
 		other := &o.HPAs[i]
-		if (chain.HPA == nil || !RefOfHPA(other).same(RefOfHPA(chain.HPA))) && targetOfHPA(other).same(chain.Target) {
+		if targetOfHPA(other).same(chain.Target) && (chain.HPA == nil || !RefOfHPA(other).same(RefOfHPA(chain.HPA))) {
 			rivals = append(rivals, RefOfHPA(other))
 		}
 	}
 	for _, other := range o.ScaledObjects {
 		ref := RefOfScaledObject(other)
 		own := chain.ScaledObject != nil && ref.same(RefOfScaledObject(*chain.ScaledObject))
-		if !own && !other.Pause().All && o.hpaOf(other) == nil && targetOfScaledObject(other).same(chain.Target) {
+		// The search for its HPA comes last: there may be thousands.
+		if !own && targetOfScaledObject(other).same(chain.Target) && !other.Pause().All && o.hpaOf(other) == nil {
 			rivals = append(rivals, ref)
 		}
 	}
