@@ -72,7 +72,7 @@ const example = `  # Why are there N replicas right now?
   kubectl inference explain-scaling -f scaledobject.yaml --set replicas=2 --set s0.value=9
 
   # Saved objects, without a cluster
-  kubectl get hpa,scaledobject,deployment,events -n llm-serving -o yaml > saved.yaml
+  kubectl get hpa,scaledobject,deployment,pods,events -n llm-serving -o yaml --show-managed-fields > saved.yaml
   kubectl inference explain-scaling -f saved.yaml`
 
 type options struct {

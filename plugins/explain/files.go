@@ -27,7 +27,7 @@ func readFiles(paths []string, stdin io.Reader) (chain.Objects, error) {
 	var objects chain.Objects
 	for _, path := range paths {
 		if err := readFile(&objects, path, stdin); err != nil {
-			return objects, failure.New(failure.Usage, "give what `kubectl get hpa,scaledobject,deployment,events -o yaml` writes", "read %s: %w", path, err)
+			return objects, failure.New(failure.Usage, "give what `kubectl get hpa,scaledobject,deployment,pods,events -o yaml` writes", "read %s: %w", path, err)
 		}
 	}
 	return objects, nil
