@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -44,6 +45,8 @@ type MetricValue struct {
 // MetricsAPI reads the three metrics APIs as the HPA controller does, with one
 // request a question. Errors name the verb, the resource and the namespace.
 type MetricsAPI struct {
+	// older says that custom metrics were answered in the older version.
+	older     atomic.Bool
 	client    kubernetes.Interface
 	namespace string
 	factory   *Factory
@@ -99,7 +102,7 @@ func (m *MetricsAPI) OfObject(ctx context.Context, apiVersion, kind, name, metri
 }
 
 // custom asks in the API's newest version, and in the one before it of servers
-// that do not know that.
+// that do not know that, from then on at once.
 func (m *MetricsAPI) custom(ctx context.Context, object, metric string, params map[string]string, of *metav1.LabelSelector) ([]MetricValue, error) {
 	if of != nil {
 		params["metricLabelSelector"] = metav1.FormatLabelSelector(of)
@@ -108,9 +111,14 @@ func (m *MetricsAPI) custom(ctx context.Context, object, metric string, params m
 		Items []MetricValue `json:"items"`
 	}
 	var err error
-	for _, version := range []string{"v1beta2", "v1beta1"} {
+	versions := []string{"v1beta2", "v1beta1"}
+	if m.older.Load() {
+		versions = versions[1:]
+	}
+	for _, version := range versions {
 		err = m.get(ctx, "/apis/custom.metrics.k8s.io/"+version+"/namespaces/"+m.namespace+"/"+object+"/"+metric, params, &list)
 		if !apierrors.IsNotFound(err) {
+			m.older.Store(err == nil && version == "v1beta1")
 			break
 		}
 	}
