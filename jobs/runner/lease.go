@@ -11,12 +11,13 @@ import (
 )
 
 // leaseName is that of a sync's Lease: it follows from what is written to, so
-// that two Jobs of different names meet. Workers that share one sync each have
-// their own.
+// that two Jobs of different names meet, however many workers each has: the
+// first worker holds the one that a sync of a single pod does. The others have
+// their own, and write to a flat prefix only once the first holds its claim.
 func leaseName(bucket, prefix, index string) string {
 	sum := sha256.Sum256([]byte(bucket + "\x00" + prefix))
 	name := "inference-sync-" + hex.EncodeToString(sum[:8])
-	if index != "" {
+	if index != "" && index != "0" {
 		name += "-" + index
 	}
 	return name

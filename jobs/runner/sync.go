@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/cluster"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/metrics"
@@ -38,6 +39,9 @@ func runSync(ctx context.Context, process Process, data []byte, emit func(record
 		return nil, err
 	}
 	deps.InJob, deps.Hold = true, holder(process.Getenv)
+	if pod, ok := cluster.Here(process.Getenv); ok {
+		deps.Run = "Job " + pod.Namespace + "/" + pod.Job + " " + pod.JobUID
+	}
 	if plan.Workers > 1 && !plan.DryRun {
 		if deps.Index, err = strconv.Atoi(process.Getenv(indexEnv)); err != nil || deps.Index < 0 || deps.Index >= plan.Workers {
 			return nil, failure.New(failure.Usage, "start it with `kubectl inference sync-model --workers`", "read %s: %q is not the number of a worker", indexEnv, process.Getenv(indexEnv))

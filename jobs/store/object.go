@@ -79,6 +79,8 @@ type PutOptions struct {
 	Metadata    map[string]string
 	// IfAbsent refuses to replace an object (If-None-Match: *).
 	IfAbsent bool
+	// IfMatch refuses to replace an object of another ETag; "" replaces any.
+	IfMatch string
 	// SHA256 is the expected digest in hex; "" has it computed from the body.
 	SHA256 string
 }
@@ -106,6 +108,9 @@ func (b *Bucket) Put(ctx context.Context, key string, body []byte, options PutOp
 	}
 	if options.IfAbsent {
 		input.IfNoneMatch = aws.String("*")
+	}
+	if options.IfMatch != "" {
+		input.IfMatch = &options.IfMatch
 	}
 	if b.config.KMSKey != "" {
 		input.ServerSideEncryption, input.SSEKMSKeyId = types.ServerSideEncryptionAwsKms, &b.config.KMSKey

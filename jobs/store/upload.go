@@ -33,6 +33,12 @@ func PartSize(size int64) int64 {
 	return max(DefaultPartSize, (least+mebibyte-1)/mebibyte*mebibyte)
 }
 
+// Parts is the number of parts of an object of size bytes.
+func Parts(size int64) int {
+	part := PartSize(size)
+	return int((size + part - 1) / part)
+}
+
 // Upload is an object that comes into being part by part, and only by Complete.
 type Upload struct {
 	bucket *Bucket
@@ -112,6 +118,14 @@ func (u *Upload) Complete(ctx context.Context, size int64, ifAbsent bool) (Objec
 			Err: fmt.Errorf("the checksum over the parts is %s, the store says %s", want, object.ChecksumSHA256)}
 	}
 	return object, nil
+}
+
+// Composite is the checksum that the object will have once all of its parts,
+// which are as many as given, are sent; "" where the store does not state theirs.
+func (u *Upload) Composite(parts int) string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.composite(parts)
 }
 
 // composite is the checksum that S3 gives to an object of parts: SHA-256 over

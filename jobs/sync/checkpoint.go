@@ -39,6 +39,11 @@ type checkpoint struct {
 	// SHA256 and Git are hash states, as encoding.BinaryMarshaler gives them.
 	SHA256 []byte `json:"sha256_state,omitempty"`
 	Git    []byte `json:"git_state,omitempty"`
+	// Whole and Checksum make it a receipt: the upload's bytes were verified and
+	// have the SHA-256 Whole, and the object of its parts has this checksum in
+	// the store. It vouches for the object until the manifest does.
+	Whole    string `json:"whole_sha256,omitempty"`
+	Checksum string `json:"checksum,omitempty"`
 	// Sum is the digest over all of the above.
 	Sum string `json:"sum"`
 }
@@ -135,7 +140,20 @@ func (r *run) checkpointKey(name string) string {
 }
 
 func (r *run) isCheckpoint(key string) bool {
-	return strings.HasPrefix(key, r.key(record.CheckpointFolder)+"/")
+	return strings.HasPrefix(key, r.key(record.CheckpointFolder)+"/") && key != r.claimKey()
+}
+
+// receipt returns the SHA-256 of a large file's object where the run that
+// completed it wrote it down, and "" where none did.
+func (r *run) receipt(ctx context.Context, item *item, object store.Object) (string, error) {
+	if object.ChecksumSHA256 == "" || object.SHA256() != "" || r.deps.Index > 0 && !r.mine(item) {
+		return "", nil
+	}
+	found, err := r.readCheckpoint(ctx, r.checkpointKey(item.file.Path))
+	if err != nil || found == nil || !found.fits(item.file, r.plan.KMSKey) || found.Checksum != object.ChecksumSHA256 {
+		return "", err
+	}
+	return found.Whole, nil
 }
 
 // readCheckpoint returns nil where there is none that can be used.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
-	"maps"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,47 +15,86 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
 )
 
-// confirm asks the store for every object once more: what the manifest promises
-// is what the store says, not what the upload believed.
-func (r *run) confirm(ctx context.Context) error {
+// confirmRounds is how often files that changed during the run are brought over
+// again before it gives up.
+const confirmRounds = 3
+
+// promise writes the manifest once every object that it will name was seen to be
+// right, and looks again afterwards: what changed meanwhile makes it false, and
+// a false one does not stay.
+func (r *run) promise(ctx context.Context) (*record.Manifest, error) {
+	for round := 1; ; round++ {
+		changed, err := r.confirm(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if len(changed) == 0 {
+			if err := r.holds(ctx); err != nil {
+				return nil, err
+			}
+			manifest, err := r.write(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if changed, err = r.confirm(ctx); err == nil && len(changed) == 0 {
+				if err = r.holds(ctx); err == nil {
+					return manifest, nil
+				}
+			}
+			if err := errors.Join(err, r.withdraw(ctx)); err != nil {
+				return nil, err
+			}
+		}
+		if round > confirmRounds {
+			return nil, failure.New(failure.Failed, "find out what else writes below the prefix, and run this one again then",
+				"confirm %s: %s (%s) was changed again and again while it was delivered", r.location(), changed[0].file.Path, changed[0].reason)
+		}
+		for _, item := range changed {
+			r.report.again(item.file.Path, fmt.Errorf("%s was changed in the store during the run (%s)", item.file.Path, item.reason), round)
+			r.recount(item)
+		}
+		if err := r.transfer(ctx); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// confirm asks the store for every object once more, whoever wrote it: what the
+// manifest promises is what the store says now. It returns those that are not
+// right, which are this worker's from now on.
+func (r *run) confirm(ctx context.Context) (changed []*item, err error) {
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(2 * r.plan.Parallel)
 	for _, item := range r.files {
-		if item.reason != reasonUploaded {
-			continue
+		if r.deps.Index == 0 || r.mine(item) {
+			group.Go(func() error { return r.compare(groupCtx, item) })
 		}
-		group.Go(func() error {
-			key := r.key(item.file.Path)
-			object, err := r.bucket.Head(groupCtx, key)
-			if err != nil {
-				return err
-			}
-			if !isFile(item, item.done.SHA256, object, r.can) {
-				return fmt.Errorf("confirm s3://%s/%s: the object is not the one that was written", r.bucket.Name(), key)
-			}
-			item.done = line(item.file, item.done.SHA256, object)
-			return nil
-		})
 	}
-	return group.Wait()
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	for _, item := range r.files {
+		if (r.deps.Index == 0 || r.mine(item)) && !item.present {
+			item.worker = r.deps.Index
+			changed = append(changed, item)
+		}
+	}
+	return changed, nil
 }
 
-// isFile says whether an object is the file whose bytes this run saw to have
-// the given SHA-256.
-func isFile(item *item, sum string, object store.Object, can record.StoreCapabilities) bool {
-	if object.Metadata[metaSHA256] == "" {
-		// The upload of a large git file begins before its SHA-256 is known.
-		metadata := map[string]string{metaSHA256: sum}
-		maps.Copy(metadata, object.Metadata)
-		object.Metadata = metadata
+// withdraw removes the manifest that this run wrote.
+func (r *run) withdraw(ctx context.Context) error {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	key := r.key(record.ManifestName)
+	found, err := r.bucket.Head(clean, key)
+	if store.CauseOf(err) == store.NoObject || err == nil && found.Metadata[metaSHA256] != r.result.ManifestSHA256 {
+		return nil
 	}
-	var former *record.ManifestFile
-	if sourceDigest(item.file) == nil {
-		// The user accepts a file for which the Hub states no digest.
-		former = &record.ManifestFile{SHA256: sum}
+	if err != nil {
+		return err
 	}
-	got, reason := judge(item.file, object, former, can)
-	return reason == "" && got == sum
+	return r.bucket.Delete(clean, key)
 }
 
 // write puts the manifest, last and once.
@@ -115,9 +155,9 @@ func (r *run) manifest() record.Manifest {
 	manifest := record.Manifest{
 		ModelID: r.repo, Revision: r.commit, RequestedRevision: r.plan.Revision, Endpoint: r.hub.Endpoint(),
 		UploadedAt: r.deps.Now().UTC(), Tool: record.ManifestTool{Name: "kubectl-inference", Version: r.deps.Version},
-		Include: orEmpty(r.plan.Include), Exclude: orEmpty(r.plan.Exclude), Preset: r.plan.Preset, Skipped: r.skipped,
-		StoreCapabilities: r.can,
+		Skipped: slices.Clone(r.skipped), StoreCapabilities: r.can,
 	}
+	r.selection(&manifest)
 	for _, item := range r.files {
 		manifest.Files = append(manifest.Files, item.done)
 	}

@@ -26,14 +26,19 @@ const maxManifest = 256 << 20
 
 // readPrevious reads the manifest of the prefix, if there is one.
 func (r *run) readPrevious(ctx context.Context) error {
-	data, err := r.object(ctx, r.key(record.ManifestName), 0, -1)
+	r.stale, r.previous, r.manifestETag, r.result.ManifestSHA256 = false, nil, "", ""
+	var data []byte
+	object, err := r.bucket.Head(ctx, r.key(record.ManifestName))
+	if err == nil {
+		data, err = r.object(ctx, r.key(record.ManifestName), 0, -1)
+	}
 	if store.CauseOf(err) == store.NoObject {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	r.stale = true
+	r.stale, r.manifestETag = true, object.ETag
 	manifest, err := record.ParseManifest(data)
 	if failure.KindOf(err) == failure.Usage {
 		// A newer release wrote it; this one must not undo that.
@@ -46,6 +51,10 @@ func (r *run) readPrevious(ctx context.Context) error {
 	if !r.plan.Flat && (manifest.Revision != r.commit || manifest.ModelID != r.repo) {
 		r.warn(fmt.Sprintf("the manifest found is of %s at %s, it will be written anew", manifest.ModelID, manifest.Revision))
 		return nil
+	}
+	if r.plan.Flat && manifest.ModelID != r.repo && !r.plan.Replace {
+		return failure.New(failure.Usage, "deliver to another prefix, or give --replace to have this model in place of that one",
+			"sync %s: it holds %s at %s, and not %s", r.location(), failure.Clean(manifest.ModelID), failure.Clean(manifest.Revision), r.repo)
 	}
 	r.previous = &manifest
 	r.result.ManifestSHA256 = digest(data)
@@ -74,6 +83,7 @@ func (r *run) look(ctx context.Context) error {
 		prefix = ""
 	}
 	sizes := make(map[string]int64)
+	r.sizes = sizes
 	for object, err := range r.bucket.List(ctx, prefix) {
 		if err != nil {
 			return err
@@ -103,6 +113,9 @@ func (r *run) look(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
+	for _, name := range r.formerPaths(r.left) {
+		planned[r.key(name)] = true
+	}
 	r.reportExtra(sizes, planned)
 	return nil
 }
@@ -123,25 +136,6 @@ func (r *run) reportExtra(sizes map[string]int64, planned map[string]bool) {
 	if extra > 0 && !(r.plan.Flat && r.prefix == "") {
 		r.warn(fmt.Sprintf("the prefix holds %d objects that are not part of this plan, such as s3://%s/%s", extra, r.bucket.Name(), example))
 	}
-}
-
-// compare judges an object of the right size by its attributes.
-func (r *run) compare(ctx context.Context, item *item) error {
-	object, err := r.bucket.Head(ctx, r.key(item.file.Path))
-	if store.CauseOf(err) == store.NoObject {
-		item.reason = "absent"
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	sum, reason := judge(item.file, object, r.former(item.file.Path), r.can)
-	if item.reason = reason; reason != "" {
-		return nil
-	}
-	item.present = true
-	item.done = line(item.file, sum, object)
-	return nil
 }
 
 // former is what the previous manifest says about a path, or nil.

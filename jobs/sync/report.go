@@ -132,7 +132,8 @@ func (r *run) counters() (files int, bytes int64, limited time.Duration) {
 
 // announce counts the plan into the result and says it.
 func (r *run) announce() {
-	r.result.Files = []record.SyncFilePlan{}
+	result := &r.result
+	result.Files, result.Total, result.Present, result.Uploaded, result.Skipped, result.Removed = []record.SyncFilePlan{}, record.FileCount{}, record.FileCount{}, record.FileCount{}, record.FileCount{}, record.FileCount{}
 	for _, item := range r.files {
 		action := record.SyncFilePlan{Path: item.file.Path, Size: item.file.Size, Action: record.ActionUpload, Reason: item.reason}
 		r.result.Total.Add(item.file.Size)
@@ -148,6 +149,12 @@ func (r *run) announce() {
 		r.result.Skipped.Add(file.Size)
 		r.result.Files = append(r.result.Files, record.SyncFilePlan{Path: file.Path, Size: file.Size, Action: record.ActionSkip, Reason: file.Reason})
 	}
+	for _, name := range r.formerPaths(r.left) {
+		if size, there := r.sizes[r.key(name)]; there {
+			r.result.Removed.Add(size)
+			r.result.Files = append(r.result.Files, record.SyncFilePlan{Path: name, Size: size, Action: record.ActionRemove, Reason: "of the former delivery, and not of this one"})
+		}
+	}
 	count := func(c record.FileCount) string {
 		return fmt.Sprintf("%d (%s)", c.Files, humanize.IBytes(uint64(c.Bytes)))
 	}
@@ -160,6 +167,17 @@ func (r *run) announce() {
 			"present": r.result.Present, "upload": r.result.Uploaded, "skipped": r.result.Skipped,
 		},
 	})
+}
+
+// recount moves a file that was there, and then was not, to those uploaded.
+func (r *run) recount(item *item) {
+	for i := range r.result.Files {
+		if file := &r.result.Files[i]; file.Path == item.file.Path && file.Action == record.ActionPresent {
+			file.Action, file.Reason = record.ActionUpload, item.reason
+			r.result.Present.Files, r.result.Present.Bytes = r.result.Present.Files-1, r.result.Present.Bytes-file.Size
+			r.result.Uploaded.Add(file.Size)
+		}
+	}
 }
 
 // finish fills the rest of the result. manifest is nil after a dry run.

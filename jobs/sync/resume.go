@@ -30,6 +30,8 @@ type partial struct {
 	ledger *ledger
 	// stored are parts in the store that were not hashed here.
 	stored map[int]store.Part
+	// whole is the SHA-256 of the verified bytes, once all parts are sent.
+	whole string
 }
 
 // begin starts the upload of a file, or takes up that of an earlier run.
@@ -114,10 +116,16 @@ func (r *run) resumed(p *partial, stored int) {
 	r.mu.Lock()
 	r.result.ResumedBytes += p.check.size
 	r.mu.Unlock()
+	message := fmt.Sprintf("%s goes on at %s of %s, which an earlier run brought", p.file.Path, humanize.IBytes(uint64(p.check.size)), humanize.IBytes(uint64(p.file.Size)))
+	switch {
+	case p.check.size == 0 && stored == 0:
+		message = fmt.Sprintf("%s starts from its beginning, in the upload that an earlier run opened", p.file.Path)
+	case p.check.size == 0:
+		message = fmt.Sprintf("%s is read from its beginning; of its parts %d are in the store already and are not sent again if they are right", p.file.Path, stored)
+	}
 	r.report.emit(record.Event{
 		Name: EventResume,
-		Message: fmt.Sprintf("%s goes on at %s of %s, an earlier run brought the rest; the store holds %d of its parts", p.file.Path,
-			humanize.IBytes(uint64(p.check.size)), humanize.IBytes(uint64(p.file.Size)), stored),
+		Message: message,
 		Fields: map[string]any{"path": p.file.Path, "bytes": p.file.Size, "from": p.check.size, "parts": stored},
 	})
 }
@@ -148,6 +156,9 @@ func (r *run) save(ctx context.Context, p *partial) int {
 	}
 	if behind != nil {
 		point.SHA256, point.Git = behind.sha256, behind.git
+	}
+	if p.whole != "" {
+		point.Whole, point.Checksum = p.whole, p.upload.Composite(store.Parts(p.file.Size))
 	}
 	point.Sum = point.sum()
 	data, err := json.Marshal(point)

@@ -58,6 +58,11 @@ type Deps struct {
 	// InJob says that a Job of the plugin runs this: what mends an error is a
 	// flag and a Secret then, not a variable of the user's own shell.
 	InJob bool
+	// Run names this run towards others that write to the same flat prefix; the
+	// workers of one Job and the pods that replace them share it. "" is unique.
+	Run string
+	// Beat is how often the claim of a flat prefix is renewed; 0 is 10 s.
+	Beat time.Duration
 	// CheckpointEvery is the time after which a large file's progress is saved
 	// in the store; 0 is 10 s.
 	CheckpointEvery time.Duration
@@ -98,8 +103,20 @@ type run struct {
 	// that can be trusted; stale says that some manifest is there.
 	previous *record.Manifest
 	stale    bool
-	files    []*item
-	skipped  []record.ManifestSkipped
+	// manifestETag is that of any manifest found, "" for none.
+	manifestETag string
+	// listed are the files of the revision; chosen are those of the plan, and
+	// omitted the rest. files are those of the delivery, skipped the rest, see widen.
+	listed, chosen []hub.File
+	omitted        []record.ManifestSkipped
+	files          []*item
+	skipped        []record.ManifestSkipped
+	// sizes are those of the objects that were there, by key.
+	sizes map[string]int64
+	// unfinished says that a flat prefix has a claim, left what it may hold.
+	unfinished bool
+	left       []string
+	claiming   sync.Mutex
 	// work is what this worker has to bring over.
 	work record.FileCount
 
@@ -147,6 +164,12 @@ func newRun(plan record.SyncPlan, deps Deps) (*run, error) {
 	}
 	if deps.CheckpointEvery == 0 {
 		deps.CheckpointEvery = checkpointEvery
+	}
+	if deps.Run == "" {
+		deps.Run = rand.Text()
+	}
+	if deps.Beat == 0 {
+		deps.Beat = claimBeat
 	}
 	if deps.Version == "" {
 		deps.Version = "dev"
@@ -208,34 +231,55 @@ func (r *run) run(ctx context.Context) error {
 // deliver does what is left to do, which may be nothing.
 func (r *run) deliver(ctx context.Context) error {
 	manifest := r.complete()
-	r.result.AlreadyComplete = manifest != nil
-	// The first worker speaks for all.
-	if manifest == nil && r.deps.Index == 0 {
-		if err := r.check(ctx); err != nil {
+	switch {
+	case manifest != nil && !r.touches():
+		return r.already(ctx, manifest)
+	case r.deps.Index > 0:
+		// The first worker speaks for all.
+		return r.assist(ctx)
+	}
+	if err := r.check(ctx); err != nil {
+		return err
+	}
+	if r.plan.DryRun {
+		r.finish(nil)
+		return nil
+	}
+	if r.probed == "" {
+		if err := r.probe(ctx); err != nil {
 			return err
 		}
 	}
-	if manifest != nil || r.plan.DryRun {
-		if manifest != nil {
-			if err := r.signComplete(ctx, *manifest); err != nil {
-				return err
-			}
-		}
-		if !r.plan.DryRun && r.deps.Index == 0 {
-			// The run that completed it may have been killed before it swept.
-			r.sweep(ctx)
-		}
-		r.finish(manifest)
-		return nil
+	return r.claimed(ctx, r.carryOut)
+}
+
+// touches says whether a flat prefix that is complete is written to all the
+// same: to end what an unfinished delivery left, or to be signed.
+func (r *run) touches() bool {
+	return r.plan.Flat && !r.plan.DryRun && r.deps.Index == 0 && (r.unfinished || r.signer != nil)
+}
+
+// already is the end of a run that found its prefix complete.
+func (r *run) already(ctx context.Context, manifest *record.Manifest) error {
+	r.result.AlreadyComplete = true
+	if err := r.signComplete(ctx, *manifest); err != nil {
+		return err
 	}
-	divide(r.files, r.plan.Workers)
-	return r.carryOut(ctx)
+	if !r.plan.DryRun && r.deps.Index == 0 {
+		// The run that completed it may have been killed before it swept.
+		r.sweep(ctx)
+	}
+	r.finish(manifest)
+	return nil
 }
 
 // carryOut brings what is missing and commits.
 func (r *run) carryOut(ctx context.Context) error {
-	if r.deps.Index > 0 {
-		return r.assist(ctx)
+	if manifest := r.complete(); manifest != nil {
+		if err := r.removeFormer(ctx); err != nil {
+			return err
+		}
+		return r.already(ctx, manifest)
 	}
 	if err := r.prepare(ctx); err != nil {
 		return err
@@ -246,10 +290,7 @@ func (r *run) carryOut(ctx context.Context) error {
 	if err := r.gather(ctx); err != nil {
 		return err
 	}
-	if err := r.confirm(ctx); err != nil {
-		return err
-	}
-	manifest, err := r.write(ctx)
+	manifest, err := r.promise(ctx)
 	if err != nil {
 		return err
 	}
@@ -271,6 +312,10 @@ func (r *run) list(ctx context.Context) error {
 	if r.prefix, err = r.plan.Prefix(r.commit); err != nil {
 		return err
 	}
+	if last := path.Base(r.prefix); r.plan.Flat && record.IsCommit(last) && last != r.commit {
+		return failure.New(failure.Usage, "leave out --flat, or choose a prefix that does not end in a commit",
+			"deliver %s at %s to %s: the prefix is the immutable one of another revision", r.repo, r.commit, r.plan.Destination)
+	}
 	listed, err := r.hub.List(ctx, r.repo, r.commit)
 	if err != nil {
 		return err
@@ -291,10 +336,14 @@ func (r *run) list(ctx context.Context) error {
 			return failure.New(failure.Usage, "use an endpoint that lists lfs.oid, or accept it with --allow-unverified", "plan %s: %w", r.repo, err)
 		}
 	}
-	r.skipped = skipped
+	r.chosen, r.omitted, r.listed = chosen, skipped, listed
+	return r.budget(chosen)
+}
+
+// budget divides the memory into buffers that hold any part of these files.
+func (r *run) budget(files []hub.File) error {
 	var part int64 = 1
-	for _, file := range chosen {
-		r.files = append(r.files, &item{file: file})
+	for _, file := range files {
 		part = max(part, min(file.Size, store.PartSize(file.Size)))
 	}
 	if part > r.plan.MemoryBytes {
@@ -321,16 +370,36 @@ func (r *run) open(ctx context.Context) error {
 	if err := r.readPrevious(ctx); err != nil {
 		return err
 	}
-	switch {
-	case r.previous != nil && r.previous.SchemaVersion >= 2:
-		r.can = r.previous.StoreCapabilities
-	case r.plan.DryRun:
-		// Nothing may be written, so the store is taken to attest all.
-		r.can = record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true, RefusesWrongPart: true, ListsPartSHA256: true}
-	default:
+	// What a manifest says of the store is believed only where it asks for more:
+	// whoever writes is to know, and nothing is taken for right on less evidence
+	// because a manifest says that there is no better.
+	r.can = record.StoreCapabilities{RefusesWrongSHA256: true, ConditionalPut: true, ReturnsSHA256: true, RefusesWrongPart: true, ListsPartSHA256: true}
+	if !r.plan.DryRun && (r.previous == nil || r.previous.StoreCapabilities != r.can) {
 		if err := r.probe(ctx); err != nil {
 			return err
 		}
+	}
+	return r.survey(ctx)
+}
+
+// survey finds out what there is to do, given the manifest that was found.
+func (r *run) survey(ctx context.Context) error {
+	if r.plan.Flat {
+		found, _, err := r.readClaim(ctx)
+		if err != nil {
+			return err
+		}
+		if r.unfinished = found != nil; r.unfinished {
+			r.left = found.Paths
+		}
+	}
+	r.files = nil
+	for _, file := range r.chosen {
+		r.files = append(r.files, &item{file: file})
+	}
+	divide(r.files, r.plan.Workers)
+	if err := r.widen(); err != nil {
+		return err
 	}
 	if err := r.look(ctx); err != nil {
 		return err
@@ -369,39 +438,12 @@ func (r *run) probe(ctx context.Context) error {
 // prepare makes the prefix ready for writing. A manifest that promises what is
 // about to change goes first, so that a reader never finds a false promise.
 func (r *run) prepare(ctx context.Context) error {
-	if !r.stale {
-		return nil
-	}
-	if err := r.bucket.Delete(ctx, r.key(record.ManifestName)); err != nil {
-		return err
+	if r.stale {
+		if err := r.bucket.Delete(ctx, r.key(record.ManifestName)); err != nil {
+			return err
+		}
 	}
 	return r.removeFormer(ctx)
-}
-
-// removeFormer deletes what the former manifest of a flat prefix lists and the
-// new revision lacks: vLLM would load such a file as a shard of the new one.
-func (r *run) removeFormer(ctx context.Context) error {
-	if !r.plan.Flat || r.previous == nil || r.previous.Revision == r.commit {
-		return nil
-	}
-	planned := make(map[string]bool, len(r.files))
-	for _, item := range r.files {
-		planned[item.file.Path] = true
-	}
-	if r.previous.Signature != nil && !planned[record.SignatureName] {
-		if err := r.bucket.Delete(ctx, r.key(record.SignatureName)); err != nil {
-			return err
-		}
-	}
-	for _, former := range r.previous.Files {
-		if planned[former.Path] || checkName(r.prefix, former.Path) != nil {
-			continue
-		}
-		if err := r.bucket.Delete(ctx, r.key(former.Path)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (r *run) key(name string) string { return path.Join(r.prefix, name) }

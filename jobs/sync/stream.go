@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
 )
@@ -28,12 +29,14 @@ func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err e
 			r.leave(ctx, p, err)
 			return
 		}
-		r.forget(ctx, item.file.Path)
+		if p.whole == "" || !r.can.ReturnsSHA256 {
+			r.forget(ctx, item.file.Path)
+		}
 	}()
 	if err := r.parts(ctx, source, p); err != nil {
 		err = asLost(err)
 		// Another run finished the same file and swept this upload.
-		if isLost(err) && item.file.SHA256 != "" && r.theirs(ctx, item, p.key, item.file.SHA256) {
+		if isLost(err) && item.file.SHA256 != "" && r.theirs(ctx, item, item.file.SHA256, "") {
 			return nil
 		}
 		return err
@@ -42,12 +45,18 @@ func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err e
 	if err != nil {
 		return err
 	}
+	if r.resumes() && r.can.ReturnsSHA256 {
+		// Before, so that a run that is killed in between leaves it too.
+		p.whole = sum
+		r.save(ctx, p)
+	}
 	object, err := p.upload.Complete(ctx, item.file.Size, false)
 	if err != nil {
 		// The answer to an earlier Complete was lost, or another run finished
 		// the same file and swept this upload, at which some stores fail
 		// (versitygw: InternalError). What counts is the object.
-		if !r.theirs(ctx, item, p.key, sum) {
+		if !r.theirs(ctx, item, sum, p.upload.Composite(store.Parts(item.file.Size))) {
+			p.whole = ""
 			return asLost(err)
 		}
 		// Where it is not gone yet, this upload is of no use.
@@ -59,13 +68,14 @@ func (r *run) stream(ctx context.Context, item *item, source *hub.Source) (err e
 }
 
 // theirs says whether the object is there with the digest sum although this
-// run did not see it completed, and counts the file as uploaded then.
-func (r *run) theirs(ctx context.Context, item *item, key, sum string) bool {
-	found, err := r.bucket.Head(ctx, key)
-	if err != nil || !isFile(item, sum, found, r.can) {
+// run did not see it completed, and counts the file as uploaded then. checksum
+// is the one that the store would give to this run's parts.
+func (r *run) theirs(ctx context.Context, item *item, sum, checksum string) bool {
+	item.done = record.ManifestFile{SHA256: sum, S3: &record.ManifestObject{ChecksumSHA256: checksum}}
+	if err := r.compare(ctx, item); err != nil || !item.present {
 		return false
 	}
-	item.uploaded(sum, found)
+	item.reason = reasonUploaded
 	return true
 }
 

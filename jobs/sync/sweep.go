@@ -60,6 +60,9 @@ func (r *run) dropCheckpoints(ctx context.Context) error {
 		if err != nil {
 			return errors.Join(failed, err)
 		}
+		if !r.isCheckpoint(object.Key) {
+			continue
+		}
 		found, err := r.readCheckpoint(ctx, object.Key)
 		if err == nil && found != nil && r.checkpointKey(found.Path) == object.Key {
 			err = r.bucket.AbortUpload(ctx, store.OpenUpload{Key: r.key(found.Path), ID: found.Upload})

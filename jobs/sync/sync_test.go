@@ -190,8 +190,10 @@ func (w *world) checkUploads() {
 	}
 	noted := make(map[string]bool)
 	for _, key := range w.store.Keys(w.t, bucket) {
-		if strings.Contains(key, "/"+record.CheckpointFolder) {
-			noted[w.checkpoint(key).Upload] = true
+		if strings.Contains(key, "/"+record.CheckpointFolder) && !strings.HasSuffix(key, "/"+record.ClaimName) {
+			if point := w.checkpoint(key); point.Checksum == "" {
+				noted[point.Upload] = true
+			}
 		}
 	}
 	for _, upload := range out.Uploads {
@@ -209,6 +211,8 @@ type noted struct {
 	Path   string
 	Upload string `json:"upload_id"`
 	Parts  int
+	// Checksum is of a receipt, which outlives its upload.
+	Checksum string
 }
 
 func (w *world) checkpoint(key string) noted {

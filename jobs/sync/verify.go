@@ -57,6 +57,12 @@ func (v *verifier) write(p []byte) {
 	v.size += int64(len(p))
 }
 
+// Write makes it an io.Writer.
+func (v *verifier) Write(p []byte) (int, error) {
+	v.write(p)
+	return len(p), nil
+}
+
 // check returns the SHA-256 in hex, or why the bytes are not the file.
 func (v *verifier) check() (string, error) {
 	sum := hex.EncodeToString(v.sha256.Sum(nil))

@@ -83,40 +83,80 @@ func (r *run) share() record.FileCount {
 
 // assist is the run of a worker that is not the first.
 func (r *run) assist(ctx context.Context) error {
-	if err := r.cleared(ctx); err != nil {
+	done, err := r.cleared(ctx)
+	if err != nil {
 		return err
 	}
-	if err := r.transfer(ctx); err != nil {
-		return err
+	if done {
+		return r.already(ctx, r.complete())
 	}
-	if err := r.confirm(ctx); err != nil {
-		return err
+	if r.probed == "" {
+		if err := r.probe(ctx); err != nil {
+			return err
+		}
+	}
+	for round := 0; ; round++ {
+		if err := r.transfer(ctx); err != nil {
+			return err
+		}
+		// What is changed after this look, the first worker brings over.
+		if changed, err := r.confirm(ctx); err != nil || len(changed) == 0 || round == confirmRounds {
+			if err != nil {
+				return err
+			}
+			break
+		}
 	}
 	r.result.Worker = fmt.Sprintf("%d of %d", r.deps.Index+1, r.plan.Workers)
 	r.finish(nil)
 	return nil
 }
 
-// cleared waits until the first worker has removed a manifest that promises
-// what is about to change. Another manifest in its place is the new one.
-func (r *run) cleared(ctx context.Context) error {
-	if !r.stale {
-		return nil
-	}
-	found, err := r.bucket.Head(ctx, r.key(record.ManifestName))
-	for err == nil {
+// cleared waits until this worker may write: the first one holds a flat prefix,
+// and has removed a manifest that promises what is about to change. done says
+// that the delivery is complete without this worker.
+func (r *run) cleared(ctx context.Context) (done bool, err error) {
+	since := r.deps.Now()
+	for found := r.manifestETag; ; {
+		free, there := !r.plan.Flat, ""
+		if !free {
+			held, _, err := r.readClaim(ctx)
+			if err != nil {
+				return false, err
+			}
+			free = held != nil && held.Run == r.deps.Run
+		}
+		object, err := r.bucket.Head(ctx, r.key(record.ManifestName))
+		switch {
+		case err == nil:
+			there = object.ETag
+		case store.CauseOf(err) != store.NoObject:
+			return false, err
+		}
+		switch {
+		case there == "" && free:
+			return false, nil
+		case there != "" && there != found:
+			// Written meanwhile: by the first worker, or by another delivery.
+			found = there
+			if err := r.readPrevious(ctx); err != nil {
+				return false, err
+			}
+			if err := r.survey(ctx); err != nil {
+				return false, err
+			}
+			if r.complete() != nil {
+				return true, nil
+			}
+		case free && r.previous != nil && r.previous.Revision == r.commit && r.deps.Now().Sub(since) > r.patience():
+			// The first worker found all right before this one saw the damage. To
+			// put right what the manifest promises makes it no falser.
+			return false, nil
+		}
 		if err := r.pause(ctx); err != nil {
-			return err
-		}
-		var object store.Object
-		if object, err = r.bucket.Head(ctx, r.key(record.ManifestName)); err == nil && object.ETag != found.ETag {
-			return nil
+			return false, err
 		}
 	}
-	if store.CauseOf(err) == store.NoObject {
-		return nil
-	}
-	return err
 }
 
 // gather waits until the files of the other workers are there. The first worker
@@ -125,10 +165,13 @@ func (r *run) gather(ctx context.Context) error {
 	if r.plan.Workers <= 1 {
 		return nil
 	}
-	before, since, told := -1, r.deps.Now(), time.Time{}
+	before, since, told, seen := -1, r.deps.Now(), time.Time{}, ""
 	for {
 		missing, err := r.missing(ctx)
 		if err != nil || len(missing) == 0 {
+			return err
+		}
+		if seen, err = r.unmask(ctx, seen); err != nil {
 			return err
 		}
 		now := r.deps.Now()
@@ -158,6 +201,19 @@ func (r *run) gather(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// unmask removes a manifest that was there at the last look and still is while
+// files lack: it is false, and a worker that was replaced waits for it to go.
+func (r *run) unmask(ctx context.Context, seen string) (now string, err error) {
+	object, err := r.bucket.Head(ctx, r.key(record.ManifestName))
+	if store.CauseOf(err) == store.NoObject {
+		return "", nil
+	}
+	if err == nil && object.ETag == seen {
+		err = r.bucket.Delete(ctx, r.key(record.ManifestName))
+	}
+	return object.ETag, err
 }
 
 // missing returns the files of the plan that are not in the store yet.
@@ -190,7 +246,11 @@ func (r *run) patience() time.Duration { return cmp.Or(r.deps.Patience, defaultP
 
 // pause sleeps until it is time to look at the store again.
 func (r *run) pause(ctx context.Context) error {
-	timer := time.NewTimer(min(longestLook, r.patience()/looks))
+	return r.sleep(ctx, min(longestLook, r.patience()/looks))
+}
+
+func (r *run) sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

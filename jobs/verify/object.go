@@ -5,21 +5,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"hash"
 	"io"
-	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
-)
-
-const (
-	// readAttempts is how often a body that breaks off is taken up again
-	// without any progress.
-	readAttempts = 5
-	readWait     = 500 * time.Millisecond
 )
 
 // object compares one object of the right size with its line. Where two kinds of
@@ -92,46 +82,11 @@ func judge(file record.ManifestFile, object store.Object) (proved bool, problem 
 	return computed != "" || recorded != "", nil
 }
 
-// hash reads an object and returns its SHA-256. A body that breaks off is taken
-// up where it ended.
+// hash reads an object and returns its SHA-256.
 func (r *run) hash(ctx context.Context, file record.ManifestFile) (string, error) {
 	sum := sha256.New()
-	var offset int64
-	for failures := 0; offset < file.Size; {
-		n, err := r.readFrom(ctx, file.Path, offset, file.Size-offset, sum)
-		if offset += n; n > 0 {
-			failures = 0
-		}
-		if err == nil {
-			continue
-		}
-		if failures++; failures == readAttempts || store.CauseOf(err) != store.Other {
-			return "", err
-		}
-		select {
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
-		case <-time.After(readWait * time.Duration(failures)):
-		}
+	if err := r.bucket.Copy(ctx, r.key(file.Path), file.Size, io.MultiWriter(sum, counter{&r.read})); err != nil {
+		return "", err
 	}
 	return hex.EncodeToString(sum.Sum(nil)), nil
-}
-
-func (r *run) readFrom(ctx context.Context, name string, offset, length int64, sum hash.Hash) (int64, error) {
-	body, err := r.bucket.Get(ctx, r.key(name), offset, length)
-	if err != nil {
-		return 0, err
-	}
-	defer body.Close()
-	n, err := io.Copy(sum, io.LimitReader(&counted{body, &r.read}, length))
-	if err == nil && n < length {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		err = fmt.Errorf("read s3://%s/%s: %w", r.bucket.Name(), r.key(name), err)
-	}
-	if ctx.Err() != nil {
-		err = errors.Join(context.Cause(ctx), err)
-	}
-	return n, err
 }

@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -12,16 +11,12 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
-// counted counts what is read through it, for the progress.
-type counted struct {
-	from io.Reader
-	n    *atomic.Int64
-}
+// counter counts what is written to it, for the progress.
+type counter struct{ n *atomic.Int64 }
 
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	c.n.Add(int64(n))
-	return n, err
+func (c counter) Write(p []byte) (int, error) {
+	c.n.Add(int64(len(p)))
+	return len(p), nil
 }
 
 // progress emits the state at intervals until the returned function is called,

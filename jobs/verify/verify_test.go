@@ -256,7 +256,7 @@ func TestManifests(t *testing.T) {
 	}{
 		"absent":                       {nil, failure.NotFound, "it has no _MANIFEST.json, so it is not complete"},
 		"not JSON":                     {[]byte("<Error>"), failure.Differs, "read manifest: not a JSON document: invalid character '<' looking for beginning of value"},
-		"another program's":            {[]byte(`{"version":3,"files":["a"]}`), failure.Usage, "read manifest: schema_version 0 is not known, this build reads 1 and 2"},
+		"another program's":            {[]byte(`{"version":3,"files":["a"]}`), failure.Differs, "read manifest: it has no schema_version, so no sync wrote it"},
 		"of a later release":           {[]byte(`{"schema_version":9}`), failure.Usage, "read manifest: schema_version 9 is not known, this build reads 1 and 2"},
 		"a wrong root digest":          {write(func(m *record.Manifest) { m.RootDigest = strings.Repeat("0", 64) }), failure.Differs, "read manifest: root_digest " + strings.Repeat("0", 64) + " does not follow from its files"},
 		"a digest changed":             {write(func(m *record.Manifest) { m.Files[len(m.Files)-1].SHA256 = strings.Repeat("0", 64) }), failure.Differs, "read manifest: root_digest " + good.RootDigest + " does not follow from its files"},

@@ -91,6 +91,8 @@ written when everything is there: a prefix without it is not a delivery.`,
 	flags.StringVar(&o.plan.Revision, "revision", "", "commit (40 hex digits), branch or tag; what it resolves to is pinned")
 	flags.StringVar(&o.plan.Destination, "to", "", "bucket and prefix, as s3://BUCKET/PREFIX")
 	flags.BoolVar(&o.plan.Flat, "flat", false, "write to the prefix itself, not to PREFIX/OWNER/NAME/SHA")
+	flags.BoolVar(&o.plan.Replace, "replace", false, "with --flat: replace the delivery of another model in that prefix")
+	flags.BoolVar(&o.plan.Recheck, "recheck", false, "read every object that is there again and heal what changed on the store's disks; with one worker")
 	flags.StringArrayVar(&o.plan.Include, "include", nil, "only files that match, as in hf download (repeatable)")
 	flags.StringArrayVar(&o.plan.Exclude, "exclude", nil, "no files that match (repeatable)")
 	flags.StringVar(&o.plan.Preset, "preset", record.PresetAll, "which files: all, or vllm for what vLLM reads")

@@ -111,6 +111,13 @@ func render(w io.Writer, result record.SyncResult) error {
 		uploaded = "to upload"
 	}
 	fmt.Fprintf(&text, "planned    %s\n%-10s %s\npresent    %s\n", size(result.Total), uploaded, size(result.Uploaded), size(result.Present))
+	if result.Removed.Files > 0 {
+		removed := "removed"
+		if result.DryRun {
+			removed = "to remove"
+		}
+		fmt.Fprintf(&text, "%-10s %s\n", removed, size(result.Removed))
+	}
 	if result.Skipped.Files > 0 {
 		fmt.Fprintf(&text, "left out   %s\n", size(result.Skipped))
 	}

@@ -183,7 +183,10 @@ func ParseManifest(data []byte) (Manifest, error) {
 	if err := json.Unmarshal(data, &version); err != nil {
 		return Manifest{}, fmt.Errorf("read manifest: not a JSON document: %w", err)
 	}
-	if version.SchemaVersion < 1 || version.SchemaVersion > ManifestSchema {
+	if version.SchemaVersion < 1 {
+		return Manifest{}, fmt.Errorf("read manifest: it has no schema_version, so no sync wrote it")
+	}
+	if version.SchemaVersion > ManifestSchema {
 		return Manifest{}, failure.New(failure.Usage, "use the kubectl-inference release that wrote it, or a newer one",
 			"read manifest: schema_version %d is not known, this build reads 1 and %d", version.SchemaVersion, ManifestSchema)
 	}

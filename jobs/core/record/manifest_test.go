@@ -91,7 +91,7 @@ func TestParseManifestRefuses(t *testing.T) {
 	}{
 		"not json":        {data: `<html>`, want: "not a JSON document", kind: failure.Failed},
 		"newer version":   {data: `{"schema_version":3}`, want: "schema_version 3 is not known", kind: failure.Usage},
-		"no version":      {data: `{}`, want: "schema_version 0 is not known", kind: failure.Usage},
+		"no version":      {data: `{}`, want: "no schema_version", kind: failure.Failed},
 		"no model":        {data: `{"schema_version":1}`, want: "no model and revision", kind: failure.Failed},
 		"count":           {data: `{"schema_version":1,` + head + `,"file_count":2,"total_size":1,"files":[` + file("a") + `]}`, want: "promises 2 files", kind: failure.Failed},
 		"size":            {data: `{"schema_version":1,` + head + `,"file_count":1,"total_size":7,"files":[` + file("a") + `]}`, want: "7 bytes", kind: failure.Failed},

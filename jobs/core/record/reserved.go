@@ -6,6 +6,9 @@ import "strings"
 // unfinished upload has come. It is empty once the manifest is there.
 const CheckpointFolder = "_SYNC/"
 
+// ClaimName is the object by which one delivery holds a flat prefix.
+const ClaimName = CheckpointFolder + "claim"
+
 // ProbePrefix begins the keys of the objects with which a sync tries the store.
 const ProbePrefix = "_PROBE-"
 

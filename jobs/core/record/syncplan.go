@@ -39,6 +39,8 @@ type SyncPlan struct {
 	// Flat writes to Destination itself, as the seed's uploader did, in place
 	// of Destination/owner/name/commit. Such a prefix is mutable.
 	Flat bool `json:"flat,omitempty"`
+	// Replace lets a flat delivery take the place of another model's.
+	Replace bool `json:"replace,omitempty"`
 	// Include and Exclude are Hub CLI patterns: Python's fnmatch, in which *
 	// crosses slashes. Exclude wins.
 	Include []string `json:"include,omitempty"`
@@ -58,6 +60,9 @@ type SyncPlan struct {
 	// Sign has the run write a signature beside the manifest, with the key that
 	// reaches it by its environment.
 	Sign bool `json:"sign,omitempty"`
+	// Recheck reads every object that is there again, and brings over anew what
+	// a disk or a wire changed without the store's knowledge. One pod does it.
+	Recheck bool `json:"recheck,omitempty"`
 	// DryRun plans and reports, and writes nothing.
 	DryRun bool `json:"dry_run,omitempty"`
 }
@@ -97,6 +102,9 @@ func (p SyncPlan) Validate() error {
 	case "", PresetAll, PresetVLLM:
 	default:
 		return failure.New(failure.Usage, "the presets are all and vllm", "read plan: preset %q is not known", p.Preset)
+	}
+	if p.Recheck && (p.Workers > 1 || p.DryRun) {
+		return failure.New(failure.Usage, "leave out --workers and --dry-run; `sync-model verify --full` reads without healing", "read plan: --recheck is for one pod that may write")
 	}
 	return p.checkSizes()
 }
@@ -171,6 +179,8 @@ type SyncResult struct {
 	Total    FileCount `json:"total"`
 	Uploaded FileCount `json:"uploaded"`
 	Present  FileCount `json:"present"`
+	// Removed is what a flat prefix held of former deliveries and this one lacks.
+	Removed FileCount `json:"removed"`
 	// Skipped is what patterns and the preset left out.
 	Skipped FileCount `json:"skipped"`
 	// DownloadedBytes counts the bytes read from the Hub, retries included.
@@ -213,7 +223,7 @@ func (c *FileCount) Add(bytes int64) {
 type SyncFilePlan struct {
 	Path string `json:"path"`
 	Size int64  `json:"size"`
-	// Action is "upload", "present" or "skip"; Reason says why.
+	// Action is "upload", "present", "remove" or "skip"; Reason says why.
 	Action string `json:"action"`
 	Reason string `json:"reason"`
 }
@@ -223,4 +233,5 @@ const (
 	ActionUpload  = "upload"
 	ActionPresent = "present"
 	ActionSkip    = "skip"
+	ActionRemove  = "remove"
 )

@@ -1,0 +1,51 @@
+package sync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// claimed does the work while it holds the claim of a flat prefix. The claim
+// goes with the success; otherwise it stays, without a holder.
+func (r *run) claimed(ctx context.Context, work func(ctx context.Context) error) error {
+	if !r.plan.Flat {
+		return work(ctx)
+	}
+	waited, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	working, stop := context.WithCancelCause(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for r.sleep(working, r.deps.Beat) == nil {
+			if err := r.change(working, func(*claim) {}); errors.Is(err, errHeld) {
+				stop(err)
+			}
+		}
+	}()
+	if err = r.refresh(working, waited); err == nil {
+		err = work(working)
+	}
+	lost := context.Cause(working)
+	stop(nil)
+	<-ended
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	defer cancel()
+	if lost != nil && ctx.Err() == nil {
+		return lost
+	}
+	if err != nil {
+		// What it says is less than why the run failed; the claim lapses then.
+		_ = r.change(clean, func(c *claim) { c.Run = "" })
+		return err
+	}
+	if r.holds(clean) == nil {
+		if err := r.bucket.Delete(clean, r.claimKey()); err != nil {
+			r.warn(fmt.Sprintf("the claim of this prefix stays behind: %v", err))
+		}
+	}
+	return nil
+}
