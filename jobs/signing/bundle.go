@@ -65,6 +65,44 @@ func KeyID(bundle []byte) string {
 	return read.GetVerificationMaterial().GetPublicKey().GetHint()
 }
 
+// Inspect returns the id of the key that a bundle names and the root digest that
+// its statement is of. Neither is proved without the key: Check does that.
+func Inspect(bundle []byte) (keyID, root string, err error) {
+	read, err := parseBundle(bundle)
+	if err != nil {
+		return "", "", err
+	}
+	content, err := parseStatement(read.GetDsseEnvelope().GetPayload())
+	if err != nil {
+		return "", "", err
+	}
+	return read.GetVerificationMaterial().GetPublicKey().GetHint(), content.root(), nil
+}
+
+// Unsigned lists the files of a manifest that a bundle's statement does not
+// cover. OMS leaves git's own files out, so that anybody could add some.
+func Unsigned(bundle []byte, manifest record.Manifest) ([]string, error) {
+	read, err := parseBundle(bundle)
+	if err != nil {
+		return nil, err
+	}
+	content, err := parseStatement(read.GetDsseEnvelope().GetPayload())
+	if err != nil {
+		return nil, err
+	}
+	signed := make(map[string]bool, len(content.Predicate.Resources))
+	for _, file := range content.Predicate.Resources {
+		signed[file.Name] = true
+	}
+	var unsigned []string
+	for _, file := range manifest.Files {
+		if !signed[file.Path] {
+			unsigned = append(unsigned, file.Path)
+		}
+	}
+	return unsigned, nil
+}
+
 // Check verifies a bundle and compares what it signs with the manifest. An
 // error means that the signature itself is not right; problems are differences
 // between the manifest and a right signature.

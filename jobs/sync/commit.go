@@ -106,25 +106,27 @@ func (r *run) write(ctx context.Context) (*record.Manifest, error) {
 	if err := r.sign(ctx, &manifest); err != nil {
 		return nil, err
 	}
-	data, err := record.Encode(manifest)
-	if err != nil {
-		return nil, fmt.Errorf("write manifest: %w", err)
-	}
-	key := r.key(record.ManifestName)
-	sum := digest(data)
-	options := store.PutOptions{
-		ContentType: "application/json", IfAbsent: r.can.ConditionalPut, SHA256: sum,
-		Metadata: map[string]string{"revision": r.commit, metaSHA256: sum},
-	}
-	_, err = r.bucket.Put(ctx, key, data, options)
+	_, err := r.put(ctx, manifest, store.PutOptions{IfAbsent: r.can.ConditionalPut})
 	if store.CauseOf(err) == store.Condition {
-		return r.other(ctx, key, manifest)
+		return r.other(ctx, r.key(record.ManifestName), manifest)
 	}
 	if err != nil {
 		return nil, err
 	}
-	r.result.ManifestSHA256 = sum
 	return &manifest, nil
+}
+
+// put writes a manifest, and its digest into the result.
+func (r *run) put(ctx context.Context, manifest record.Manifest, options store.PutOptions) (store.Object, error) {
+	data, err := record.Encode(manifest)
+	if err != nil {
+		return store.Object{}, fmt.Errorf("write manifest: %w", err)
+	}
+	sum := digest(data)
+	options.ContentType, options.SHA256 = "application/json", sum
+	options.Metadata = map[string]string{"revision": r.commit, metaSHA256: sum}
+	r.result.ManifestSHA256 = sum
+	return r.bucket.Put(ctx, r.key(record.ManifestName), data, options)
 }
 
 // other reads the manifest of the run that was faster. Where it promises the

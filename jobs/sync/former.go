@@ -76,7 +76,11 @@ func (r *run) formerPaths(left []string) []string {
 		}
 	}
 	slices.Sort(all)
+	signed := r.previous != nil && r.previous.Revision == r.commit && r.previous.Signature != nil
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool {
+		if name == record.SignatureName && signed {
+			return true
+		}
 		return planned[name] || name != record.SignatureName && checkName(r.prefix, name) != nil
 	})
 }

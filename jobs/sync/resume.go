@@ -124,9 +124,9 @@ func (r *run) resumed(p *partial, stored int) {
 		message = fmt.Sprintf("%s is read from its beginning; of its parts %d are in the store already and are not sent again if they are right", p.file.Path, stored)
 	}
 	r.report.emit(record.Event{
-		Name: EventResume,
+		Name:    EventResume,
 		Message: message,
-		Fields: map[string]any{"path": p.file.Path, "bytes": p.file.Size, "from": p.check.size, "parts": stored},
+		Fields:  map[string]any{"path": p.file.Path, "bytes": p.file.Size, "from": p.check.size, "parts": stored},
 	})
 }
 

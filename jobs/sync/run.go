@@ -262,7 +262,7 @@ func (r *run) touches() bool {
 // already is the end of a run that found its prefix complete.
 func (r *run) already(ctx context.Context, manifest *record.Manifest) error {
 	r.result.AlreadyComplete = true
-	if err := r.signComplete(ctx, *manifest); err != nil {
+	if err := r.signComplete(ctx, manifest); err != nil {
 		return err
 	}
 	if !r.plan.DryRun && r.deps.Index == 0 {
@@ -399,6 +399,9 @@ func (r *run) survey(ctx context.Context) error {
 	}
 	divide(r.files, r.plan.Workers)
 	if err := r.widen(); err != nil {
+		return err
+	}
+	if err := r.checkStanding(ctx); err != nil {
 		return err
 	}
 	if err := r.look(ctx); err != nil {

@@ -7,11 +7,13 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/signing"
+	"github.com/kubectl-inference/kubectl-inference/jobs/sync"
 )
 
 func signingKey(t *testing.T) (private []byte, verifier *signing.Verifier) {
@@ -60,15 +62,21 @@ func TestSign(t *testing.T) {
 		t.Fatalf("%+v, error %v", result, err)
 	}
 	check(true)
+	w.checkHealingKeeps(verifier)
 	before := w.read(w.prefix() + "/" + record.SignatureName)
 	result, err = w.run()
 	if err != nil || !result.AlreadyComplete || result.SignedBy != verifier.ID || len(result.Warnings) > 0 || !slices.Equal(before, w.read(w.prefix()+"/"+record.SignatureName)) {
 		t.Errorf("again: %+v, error %v", result, err)
 	}
 
-	// Another key signs what is there.
+	// Another key signs what is there, on request alone.
 	w.deps.SignKey, verifier = signingKey(t)
+	if _, err := w.run(); failure.KindOf(err) != failure.Usage || !strings.Contains(failure.HintOf(err), "--replace-signature") || !slices.Equal(before, w.read(w.prefix()+"/"+record.SignatureName)) {
+		t.Errorf("another key, not asked for: %v", err)
+	}
+	w.plan.ReplaceSignature = true
 	result, err = w.run()
+	check(true)
 	if err != nil || !result.AlreadyComplete || result.SignedBy != verifier.ID || result.DownloadedBytes > 1<<20 {
 		t.Errorf("another key: %+v, error %v", result, err)
 	}
@@ -83,5 +91,28 @@ func TestSign(t *testing.T) {
 	if result, err = w.run(); err != nil || !result.AlreadyComplete || result.SignedBy != verifier.ID {
 		t.Errorf("unsigned before: %+v, error %v", result, err)
 	}
-	check(false)
+	check(true)
+	if again, err := w.run(); err != nil || again.ManifestSHA256 != result.ManifestSHA256 {
+		t.Errorf("signed again: %v", err)
+	}
+}
+
+// checkHealingKeeps: a file is put right by somebody without the key; the files
+// are the same, and so is their signature, which the new manifest names.
+func (w *world) checkHealingKeeps(verifier *signing.Verifier) {
+	w.t.Helper()
+	plan, deps := w.plan, w.deps
+	plan.Sign, deps.SignKey = false, nil
+	before := w.read(w.prefix() + "/" + record.SignatureName)
+	w.remove(w.prefix() + "/config.json")
+	if _, err := sync.Run(w.t.Context(), plan, deps); err != nil {
+		w.t.Fatal(err)
+	}
+	manifest := w.manifest()
+	if manifest.Signature == nil || manifest.Signature.KeyID != verifier.ID || !slices.Equal(before, w.read(w.prefix()+"/"+record.SignatureName)) {
+		w.t.Errorf("after the healing the manifest names %+v", manifest.Signature)
+	}
+	if _, root, err := signing.Inspect(before); err != nil || root != manifest.RootDigest {
+		w.t.Errorf("the signature is of %s, %v", root, err)
+	}
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -73,7 +74,7 @@ func (r *run) readManifest(ctx context.Context) error {
 	// The commit in the prefix is a promise to those who mount it.
 	last := r.prefix[strings.LastIndexByte(r.prefix, '/')+1:]
 	if record.IsCommit(last) && last != m.Revision {
-		r.problem(record.ManifestName, record.ProblemContent, "revision "+last+", as its prefix", "revision "+m.Revision)
+		r.problem(record.ManifestName, record.ProblemContent, "revision "+last+", which its prefix is named for", "revision "+m.Revision)
 	}
 	if m.SchemaVersion < record.ManifestSchema {
 		r.warn("the manifest is of schema 1: it records no checksums of the store, so fast can prove objects of one part only")
@@ -107,6 +108,12 @@ func (r *run) checkSignature(ctx context.Context, verifier *signing.Verifier) er
 		return err
 	}
 	state.State, state.KeyID = record.SignatureUnchecked, signing.KeyID(bundle)
+	if promised := r.manifest.Signature; promised != nil && promised.KeyID != state.KeyID {
+		// Put in the place of the one that the manifest was written with.
+		state.State = record.SignatureInvalid
+		r.problem(record.SignatureName, record.ProblemSignature, "the manifest names a signature with key "+brief(promised.KeyID), "it names key "+cmp.Or(brief(state.KeyID), "none"))
+		return nil
+	}
 	if verifier == nil {
 		return nil
 	}
@@ -118,8 +125,21 @@ func (r *run) checkSignature(ctx context.Context, verifier *signing.Verifier) er
 	if len(problems) > 0 {
 		state.State = record.SignatureInvalid
 		r.result.Problems = append(r.result.Problems, problems...)
+		return nil
+	}
+	if unsigned, err := signing.Unsigned(bundle, r.manifest); err == nil && len(unsigned) > 0 {
+		r.warn(fmt.Sprintf("the signature does not cover %d of the files, such as %s: what git keeps for itself is never part of it", len(unsigned), unsigned[len(unsigned)-1]))
+	}
+	if r.manifest.Signature == nil {
+		r.warn("the manifest does not name the signature: an earlier release, or another program, signed these files afterwards")
 	}
 	return nil
+}
+
+// brief is as much of a key's id as tells two apart.
+func brief(id string) string {
+	id = failure.Clean(id)
+	return strings.ToValidUTF8(id[:min(len(id), 12)], "")
 }
 
 func (r *run) warn(text string) {

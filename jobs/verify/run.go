@@ -89,20 +89,28 @@ func Error(result record.ModelVerification) error {
 		return nil
 	}
 	first := result.Problems[0]
-	more := ""
+	count := ""
 	if result.ProblemCount > 1 {
-		more = fmt.Sprintf(", and %d more differences", result.ProblemCount-1)
+		count = fmt.Sprintf("%d differences, the first: ", result.ProblemCount)
 	}
 	hint := "heal it: run `kubectl inference sync-model` again with the same revision and destination"
+	if result.Mode == record.VerifyFull {
+		// What only the bytes tell, a sync sees only if it reads them.
+		hint += ", and --recheck"
+	}
 	if result.Signature.State == record.SignatureInvalid {
 		hint = "do not serve it: find out who wrote to the prefix, and whether --key is the key that it was signed with"
 	}
-	return failure.New(failure.Differs, hint, "verify %s: %s%s", result.Location, Sentence(first), more)
+	return failure.New(failure.Differs, hint, "verify %s: %s%s", result.Location, count, Sentence(first))
 }
 
 // Sentence puts a problem into words.
 func Sentence(p record.ModelProblem) string {
 	switch p.Kind {
+	case record.ProblemContent:
+		if p.Path == record.ManifestName {
+			return fmt.Sprintf("%s is of %s, not of %s", p.Path, p.Found, p.Expected)
+		}
 	case record.ProblemMissing:
 		return fmt.Sprintf("%s is missing", p.Path)
 	case record.ProblemExtra:

@@ -296,7 +296,7 @@ func TestManifests(t *testing.T) {
 	t.Run("of another revision than its prefix", func(t *testing.T) {
 		other := strings.Repeat("b", 40)
 		w.put(record.ManifestName, write(func(m *record.Manifest) { m.Revision = other }), nil)
-		want := problems(record.ManifestName, "content", "revision "+good.Revision+", as its prefix", "revision "+other)
+		want := problems(record.ManifestName, "content", "revision "+good.Revision+", which its prefix is named for", "revision "+other)
 		if diff := cmp.Diff(want, w.mustRun(record.VerifyFast).Problems); diff != "" {
 			t.Error(diff)
 		}
@@ -355,6 +355,41 @@ func TestSignature(t *testing.T) {
 	w.put(record.SignatureName, []byte("\x1b[31m not a bundle"), nil)
 	expect("not a bundle", record.SignatureInvalid, problems("model.sig", "signature", "a signature by the given key is expected", "it is not a Sigstore bundle in JSON"))
 
+	// The manifest names the key; a signature with another one was put in its place.
+	plain := w.read(record.ManifestName)
+	named := w.manifest()
+	named.Signature = &record.ManifestSignature{Path: record.SignatureName, KeyID: strings.Repeat("a", 64)}
+	data, err := record.Encode(named)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.put(record.ManifestName, data, nil)
+	w.put(record.SignatureName, bundle, nil)
+	w.plan.Key = ""
+	expect("another signature", record.SignatureInvalid, problems("model.sig", "signature", "the manifest names a signature with key "+strings.Repeat("a", 12), "it names key "+signer.ID[:12]))
+	w.plan.Key = string(public)
+	w.put(record.ManifestName, plain, nil)
+
+	// A file that git keeps for itself is added to the manifest: said, for it is
+	// not signed.
+	w.put(".github/added", []byte("x"), map[string]string{"sha256": hexOf([]byte("x"))})
+	added := w.manifest()
+	added.Files = append(added.Files, record.ManifestFile{Path: ".github/added", Size: 1, SHA256: hexOf([]byte("x"))})
+	if err := added.Seal(); err != nil {
+		t.Fatal(err)
+	}
+	if data, err = record.Encode(added); err != nil {
+		t.Fatal(err)
+	}
+	w.put(record.ManifestName, data, nil)
+	if got := w.mustRun(record.VerifyFast); got.Signature.State != record.SignatureValid || !strings.Contains(strings.Join(got.Warnings, "\n"), "does not cover") || !strings.Contains(strings.Join(got.Warnings, "\n"), ".github/added") {
+		t.Errorf("an unsigned file: %+v", got)
+	}
+	w.put(record.ManifestName, plain, nil)
+	if err := w.bucket.Delete(t.Context(), w.key(".github/added")); err != nil {
+		t.Fatal(err)
+	}
+
 	// Somebody who can write the bucket replaces a file and its manifest.
 	w.put(record.SignatureName, bundle, nil)
 	manifest := w.manifest()
@@ -368,8 +403,7 @@ func TestSignature(t *testing.T) {
 	if err := manifest.Seal(); err != nil {
 		t.Fatal(err)
 	}
-	data, err := record.Encode(manifest)
-	if err != nil {
+	if data, err = record.Encode(manifest); err != nil {
 		t.Fatal(err)
 	}
 	w.put("config.json", evil, map[string]string{"sha256": hexOf(evil)})

@@ -110,6 +110,7 @@ written when everything is there: a prefix without it is not a delivery.`,
 	flags.StringVar(&o.push, "push-gateway", "", "URL of a Prometheus Pushgateway that gets the metrics when the Job ends")
 	flags.StringVar(&o.signSecret, "sign-secret", "", "Secret with the private key (PEM) under the key "+keySigning+", with which the Job signs the files")
 	flags.StringVar(&o.signFile, "sign-key", "", "file with the private key (PEM), with --local")
+	flags.BoolVar(&o.plan.ReplaceSignature, "replace-signature", false, "replace a signature that was made with another key")
 	flags.BoolVar(&o.plan.DryRun, "dry-run", false, "print what would be done and write nothing")
 	flags.BoolVar(&o.local, "local", false, "run here instead of in a Job, with "+keyToken+" and the AWS credentials of this environment")
 	o.job.AddFlags(cmd, streams)

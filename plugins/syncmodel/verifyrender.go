@@ -36,11 +36,11 @@ func renderVerification(w io.Writer, result record.ModelVerification) error {
 	}
 	fmt.Fprintf(&text, "signature  %s\n", signatureText(result.Signature))
 	fmt.Fprintf(&text, "listed     %d files, %s\n", result.Listed.Files, humanize.IBytes(uint64(max(0, result.Listed.Bytes))))
-	how := "by the store's checksums"
+	what, how := "agree", "by metadata (the store's checksums)"
 	if result.Mode == record.VerifyFull {
-		how = "by reading " + humanize.IBytes(uint64(max(0, result.BytesRead)))
+		what, how = "proved", "by reading "+humanize.IBytes(uint64(max(0, result.BytesRead)))
 	}
-	fmt.Fprintf(&text, "proved     %d files, %s, %s\n", result.Proved.Files, humanize.IBytes(uint64(max(0, result.Proved.Bytes))), how)
+	fmt.Fprintf(&text, "%-10s %d files, %s, %s\n", what, result.Proved.Files, humanize.IBytes(uint64(max(0, result.Proved.Bytes))), how)
 	if len(result.Problems) > 0 {
 		table := output.Table{Header: []string{"DIFFERS", "FILE", "EXPECTED", "FOUND"}}
 		for _, problem := range result.Problems[:min(len(result.Problems), maxShown)] {

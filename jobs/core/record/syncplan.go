@@ -60,6 +60,8 @@ type SyncPlan struct {
 	// Sign has the run write a signature beside the manifest, with the key that
 	// reaches it by its environment.
 	Sign bool `json:"sign,omitempty"`
+	// ReplaceSignature lets the signature take the place of another key's.
+	ReplaceSignature bool `json:"replace_signature,omitempty"`
 	// Recheck reads every object that is there again, and brings over anew what
 	// a disk or a wire changed without the store's knowledge. One pod does it.
 	Recheck bool `json:"recheck,omitempty"`
