@@ -86,7 +86,11 @@ func TestMemory(t *testing.T) {
 		if c.Decision == nil || c.Decision.RateLimit == nil || c.Decision.RateLimit.Allows == nil || !c.Check.Agrees {
 			t.Fatalf("got %+v %+v", c.Decision, c.Check)
 		}
-		return *c.Decision.RateLimit.Allows
+		if got := *c.Decision.RateLimit.Allows; got.Low != 4 || got.High == nil || *got.High != 4 {
+			t.Errorf("ScaleUpLimit with a size of 4 proves the limit, not %+v", got)
+		}
+		// What the model knows without the conditions.
+		return c.Decision.Desired
 	}
 	exactly := func(n int32) record.CountRange { return record.CountRange{Low: n, High: &n} }
 	between := func(low, high int32) record.CountRange { return record.CountRange{Low: low, High: &high} }

@@ -66,6 +66,7 @@ func (c *Check) byFailures(d Decision) {
 	}
 }
 
+// byLimit: policies that allow less than the current size allow that.
 func (c *Check) byLimit(in Input, o Observed) {
 	spec, size := in.Replicas.Spec, o.Desired
 	policies := in.Behavior != nil
@@ -80,7 +81,9 @@ func (c *Check) byLimit(in Input, o Observed) {
 		}
 	case TooManyReplicas:
 		c.Stabilized.Low = max(c.Stabilized.Low, above(size))
-		c.Up.Low = max(c.Up.Low, size)
+		if size > spec {
+			c.Up.Low = max(c.Up.Low, size)
+		}
 	case ScaleUpLimit:
 		c.Stabilized.Low = max(c.Stabilized.Low, above(size))
 		c.Up.High = min(c.Up.High, size)
@@ -89,7 +92,7 @@ func (c *Check) byLimit(in Input, o Observed) {
 		}
 	case TooFewReplicas:
 		c.Stabilized.High = min(c.Stabilized.High, below(size))
-		if policies {
+		if policies && size < spec {
 			c.Down.High = min(c.Down.High, size)
 		}
 	case ScaleDownLimit:

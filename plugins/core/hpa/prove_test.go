@@ -68,3 +68,21 @@ func TestContradictingStatus(t *testing.T) {
 		t.Errorf("got %+v", check)
 	}
 }
+
+// TestMaximumHidesPolicies: at the maximum, policies that allow less than the
+// current size allow that, so TooManyReplicas says nothing of them.
+func TestMaximumHidesPolicies(t *testing.T) {
+	object := twoMetrics(shown("s0-prometheus", "9"))
+	object.Spec.Metrics, object.Spec.MaxReplicas = object.Spec.Metrics[:1], 5
+	object.Spec.Behavior = &autoscalingv2.HorizontalPodAutoscalerBehavior{}
+	object.Status.CurrentReplicas, object.Status.DesiredReplicas = 5, 5
+	object.Status.Conditions = []autoscalingv2.HorizontalPodAutoscalerCondition{
+		condition(autoscalingv2.AbleToScale, "True", "ReadyForNewScale", ""),
+		condition(autoscalingv2.ScalingActive, "True", "ValidMetricFound", ""),
+		condition(autoscalingv2.ScalingLimited, "True", "TooManyReplicas", ""),
+	}
+	check := Compare(Decide(FromObject(object, Exactly(5), Exactly(5), Version{1, 37}, start)), ObservedIn(object))
+	if !check.Up.Contains(2) || check.Raw != Exactly(23) || !check.Agrees() {
+		t.Errorf("got %+v", check)
+	}
+}
