@@ -34,12 +34,20 @@ func lastChangeOf(link chain.Chain) *record.ReplicaChange {
 	if owner := w.Writer; owner != nil {
 		return ownersChange(link, *owner, proven)
 	}
+	const because = "managedFields, which would tell, are not given"
 	switch {
 	case proven == nil:
+		// The first size of a new Deployment is no change.
+		if event := sizedBy(link, nil); event != nil {
+			if from, _ := fromTo(event.Message); from != nil && *from > 0 {
+				return &record.ReplicaChange{Time: utc(eventTime(*event)), To: &size, Reason: because}
+			}
+		}
 		return nil
+	case sizedBy(link, proven.Time) != nil:
+		return &record.ReplicaChange{Time: sizedAt(link, proven.Time), To: &size, Reason: because}
 	case proven.To != nil && *proven.To != size, proven.By == managerHPA && size == 0:
-		// Nobody else's write would be seen: managedFields are not given.
-		return &record.ReplicaChange{Time: sizedAt(link, proven.Time), To: &size, Reason: "after " + actor(proven.By) + " somebody changed it again, and managedFields, which would tell who, are not given"}
+		return &record.ReplicaChange{To: &size, Reason: because}
 	}
 	return proven
 }
@@ -112,6 +120,15 @@ func changesSize(event corev1.Event) bool {
 // there, if that was after a moment and no rollout was under way: then sizes of
 // ReplicaSets are not the Deployment's.
 func sizedAt(link chain.Chain, after *time.Time) *time.Time {
+	event := sizedBy(link, after)
+	if event == nil {
+		return nil
+	}
+	return utc(eventTime(*event))
+}
+
+// sizedBy is the event that sizedAt takes the time of.
+func sizedBy(link chain.Chain, after *time.Time) *corev1.Event {
 	var newest *corev1.Event
 	sets := map[string]bool{}
 	for i := range link.Related {
@@ -130,7 +147,7 @@ func sizedAt(link chain.Chain, after *time.Time) *time.Time {
 	if _, to := fromTo(newest.Message); to == nil || *to != link.Workload.Spec {
 		return nil
 	}
-	return utc(eventTime(*newest))
+	return newest
 }
 
 // laterOf is the later of two changes with times; nil is none.

@@ -63,9 +63,12 @@ func TestLastChange(t *testing.T) {
 		"kubectl scale, no events":    {chain.Chain{Workload: sized(5, scale("kubectl", 0))}, "? kubectl -> 5"},
 		"amid a rollout": {chain.Chain{Related: []corev1.Event{followed(1, 5, 31), eventOf("Deployment", "ScalingReplicaSet", "Scaled replica set d-2 from 1 to 0", 30)},
 			Workload: sized(5, scale("kubectl", 0))}, "? kubectl -> 5"},
-		"somebody, hidden fields": {chain.Chain{HPA: scaledHPA(10), Events: rescaled, Workload: sized(0, nil)}, "? unknown -> 0"},
-		"an HPA that is at zero":  {chain.Chain{HPA: scaledHPA(10), Workload: sized(0, nil)}, "? unknown -> 0"},
-		"a GitOps tool after":     {chain.Chain{HPA: scaledHPA(10), Events: rescaled, Workload: sized(3, &chain.Writer{Manager: "argocd-controller", Time: minute(40)})}, "12:40 Argo CD -> 3"},
+		"somebody, hidden fields":     {chain.Chain{HPA: scaledHPA(10), Events: rescaled, Workload: sized(0, nil)}, "? unknown -> 0"},
+		"an HPA that is at zero":      {chain.Chain{HPA: scaledHPA(10), Workload: sized(0, nil)}, "? unknown -> 0"},
+		"told by the ReplicaSet only": {chain.Chain{Related: []corev1.Event{followed(1, 4, 31)}, Workload: sized(4, nil)}, "12:31 unknown -> 4"},
+		"a new Deployment":            {chain.Chain{Related: []corev1.Event{followed(0, 4, 31)}, Workload: sized(4, nil)}, "none"},
+		"somebody after the HPA":      {chain.Chain{HPA: scaledHPA(10), Related: []corev1.Event{followed(2, 4, 31)}, Workload: sized(4, nil)}, "12:31 unknown -> 4"},
+		"a GitOps tool after":         {chain.Chain{HPA: scaledHPA(10), Events: rescaled, Workload: sized(3, &chain.Writer{Manager: "argocd-controller", Time: minute(40)})}, "12:40 Argo CD -> 3"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 func owns(manager, subresource string, at int, fields string) metav1.ManagedFieldsEntry {
-	entry := metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	entry := metav1.ManagedFieldsEntry{Manager: manager, Subresource: subresource, FieldsV1: metav1.NewFieldsV1(fields)}
 	if at > 0 {
 		entry.Time = &metav1.Time{Time: time.Date(2026, 11, 30, 12, at, 0, 0, time.UTC)}
 	}
