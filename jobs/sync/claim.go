@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
@@ -84,6 +85,13 @@ func (r *run) putClaim(ctx context.Context, ours claim, etag string) (bool, erro
 		options.IfAbsent, options.IfMatch = etag == "", etag
 	}
 	_, err = r.bucket.Put(ctx, r.claimKey(), data, options)
+	var refused *store.Error
+	if options.IfMatch != "" && errors.As(err, &refused) && refused.Status == http.StatusNotImplemented {
+		// The store knows the condition for new objects alone: what was read just
+		// now has to do.
+		options.IfMatch = ""
+		_, err = r.bucket.Put(ctx, r.claimKey(), data, options)
+	}
 	switch store.CauseOf(err) {
 	case store.Condition, store.Conflict, store.NoObject:
 		return false, nil
@@ -163,7 +171,7 @@ func (r *run) holds(ctx context.Context) error {
 		return err
 	}
 	if found == nil {
-		found = &claim{Model: "a model", Revision: "an unknown revision"}
+		return failure.New(failure.Failed, "run it again", "sync %s: %w no more, but did while this one stood still", r.location(), errHeld)
 	}
 	if found.Run != r.deps.Run {
 		return r.heldBy(*found)

@@ -21,7 +21,12 @@ func (r *run) claimed(ctx context.Context, work func(ctx context.Context) error)
 	go func() {
 		defer close(ended)
 		for r.sleep(working, r.deps.Beat) == nil {
-			if err := r.change(working, func(*claim) {}); errors.Is(err, errHeld) {
+			// To its end, even if the work ends: a renewal that is on its way must
+			// not arrive after the claim was given up.
+			finish, cancel := context.WithTimeout(context.WithoutCancel(working), lastWords)
+			err := r.change(finish, func(*claim) {})
+			cancel()
+			if errors.Is(err, errHeld) {
 				stop(err)
 			}
 		}

@@ -108,15 +108,15 @@ func TestPartsOfAnotherTool(t *testing.T) {
 // in the store nor of the Hub.
 func TestReceipts(t *testing.T) {
 	w := newWorld(t, nil)
-	w.hub.Inject(hub.Fault{Kind: hub.FaultStatus, Status: 403, Path: "model-00002-of-00002.safetensors"})
+	w.hub.Inject(hub.Fault{Kind: hub.FaultStatus, Status: 503, Path: "model-00002-of-00002.safetensors"})
 	w.plan.Parallel = 1
 	if _, err := w.run(); err == nil {
 		t.Fatal("the fault did not end the run")
 	}
 	w.hub.Clear()
 	result := w.mustRun()
-	if w.said(sync.EventReread, shard) && result.Present.Files == 0 {
-		t.Errorf("a completed shard was read again: %+v", result)
+	if w.said(sync.EventReread, "") || result.Present.Bytes < w.served(shard).Size {
+		t.Errorf("a completed shard was read again: present %+v", result.Present)
 	}
 }
 
