@@ -55,6 +55,8 @@ func victim(data string) int {
 	_, err := sync.Run(context.Background(), plan, sync.Deps{
 		Credentials:     credentials.NewStaticCredentialsProvider(s3server.AccessKey, s3server.SecretKey, ""),
 		CheckpointEvery: 200 * time.Millisecond,
+		// As the pods of one Job, which take a dead one's claim over at once.
+		Run: "Job chaos", Beat: 300 * time.Millisecond,
 		Emit:            func(event record.Event) { fmt.Println(event.Name, event.Message) },
 		// Nobody wants to see a test sleep; the order of events is what counts.
 		Wait: func(_ context.Context, d time.Duration) error { time.Sleep(min(d, 50*time.Millisecond)); return nil },
@@ -116,9 +118,10 @@ func TestChaos(t *testing.T) {
 	t.Logf("seed %d: %d runs killed, %d ended, %d of them complete; %d faults of the store; %d models", seed, c.killed, c.ended, c.complete, c.proxy.Faults(), c.round)
 }
 
-// next begins with an empty prefix.
+// next begins with an empty prefix, flat every other time.
 func (c *chaos) next() {
 	c.round++
+	c.plan.Flat = c.round%2 == 0
 	c.plan.Destination = fmt.Sprintf("s3://%s/round-%d", bucket, c.round)
 	c.hub.ResetStats()
 	c.served = make(map[string]int64)
