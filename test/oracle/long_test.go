@@ -19,7 +19,7 @@ var long = course{syncs: 2 * 240, restarts: 1, edits: 2}
 // TestLongTraces is TestControllerAgrees over traces of hours. ORACLE_HOURS sets
 // how many hours of syncs in all.
 func TestLongTraces(t *testing.T) {
-	hours, seed := setting(t, "ORACLE_HOURS", 12), setting(t, "ORACLE_SEED", 1)
+	hours, seed := setting(t, "ORACLE_HOURS", 60), setting(t, "ORACLE_SEED", 1)
 	version := controllerVersion(t)
 	var sum tally
 	for i := setting(t, "ORACLE_TRACE", 0); sum.states < hours*240; i++ {

@@ -33,7 +33,7 @@ var short = course{syncs: 32, restarts: 3}
 // ORACLE_STATES sets how many states are compared, ORACLE_SEED which, and
 // ORACLE_TRACE the first trace, to see one again.
 func TestControllerAgrees(t *testing.T) {
-	states, seed := setting(t, "ORACLE_STATES", 15_000), setting(t, "ORACLE_SEED", 1)
+	states, seed := setting(t, "ORACLE_STATES", 20_000), setting(t, "ORACLE_SEED", 1)
 	version := controllerVersion(t)
 	var sum tally
 	for i := setting(t, "ORACLE_TRACE", 0); sum.states < states; i++ {
