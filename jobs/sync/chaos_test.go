@@ -57,7 +57,7 @@ func victim(data string) int {
 		CheckpointEvery: 200 * time.Millisecond,
 		// As the pods of one Job, which take a dead one's claim over at once.
 		Run: "Job chaos", Beat: 300 * time.Millisecond,
-		Emit:            func(event record.Event) { fmt.Println(event.Name, event.Message) },
+		Emit: func(event record.Event) { fmt.Println(event.Name, event.Message) },
 		// Nobody wants to see a test sleep; the order of events is what counts.
 		Wait: func(_ context.Context, d time.Duration) error { time.Sleep(min(d, 50*time.Millisecond)); return nil },
 	})

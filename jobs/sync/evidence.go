@@ -35,9 +35,11 @@ func (r *run) compare(ctx context.Context, item *item) error {
 		// This run saw the bytes, which is more than what was there before says.
 		former = &record.ManifestFile{SHA256: known.SHA256}
 	}
-	noted, err := r.receipt(ctx, item, object)
-	if err != nil {
-		return err
+	noted := ""
+	if object.Metadata[metaSHA256] == "" && known.SHA256 == "" && former == nil {
+		if noted, err = r.receipt(ctx, item, object); err != nil {
+			return err
+		}
 	}
 	if sum := cmp.Or(known.SHA256, noted); object.Metadata[metaSHA256] == "" && len(sum) == 64 {
 		// The upload of a large git file begins before its SHA-256 is known.
@@ -46,11 +48,10 @@ func (r *run) compare(ctx context.Context, item *item) error {
 		object.Metadata = metadata
 	}
 	sum, reason := judge(item.file, object, former, r.can)
-	if reason == "" && !unchanged(known, sum, object) && (r.recheck(known) || !r.vouched(item, known, sum, noted, object)) {
-		reason, err = r.reread(ctx, item, sum)
-	}
-	if err != nil {
-		return err
+	if reason == "" && !unchanged(known, sum, object) {
+		if reason, err = r.prove(ctx, item, known, sum, object); err != nil {
+			return err
+		}
 	}
 	if reason != "" {
 		item.reason = reason
@@ -62,6 +63,20 @@ func (r *run) compare(ctx context.Context, item *item) error {
 	item.present = true
 	item.done = line(item.file, sum, object)
 	return nil
+}
+
+// prove looks for what vouches for an object's bytes, from what costs nothing to
+// reading them all, and says why nothing does.
+func (r *run) prove(ctx context.Context, item *item, known record.ManifestFile, sum string, object store.Object) (reason string, err error) {
+	if !r.recheck(known) {
+		if r.vouched(item, known, sum, object) {
+			return "", nil
+		}
+		if noted, err := r.receipt(ctx, item, object); err != nil || noted == sum {
+			return "", err
+		}
+	}
+	return r.reread(ctx, item, sum)
 }
 
 // recheck says whether the plan asks for the bytes of an object of which this
@@ -76,8 +91,9 @@ func unchanged(known record.ManifestFile, sum string, object store.Object) bool 
 // vouched says whether an object's bytes are known to have the digest sum
 // without being read. Metadata can be written by anyone over any bytes, so that
 // the store must have computed the digest itself, or a checksum over the parts
-// that a sync foretold from their bytes: in the manifest, or in a receipt.
-func (r *run) vouched(item *item, known record.ManifestFile, sum, noted string, object store.Object) bool {
+// that a sync foretold from their bytes: in the manifest, or, see prove, in a
+// receipt.
+func (r *run) vouched(item *item, known record.ManifestFile, sum string, object store.Object) bool {
 	if object.SHA256() != "" {
 		return object.SHA256() == sum
 	}
@@ -87,9 +103,6 @@ func (r *run) vouched(item *item, known record.ManifestFile, sum, noted string, 
 	}
 	if object.ChecksumSHA256 == "" {
 		return false
-	}
-	if noted == sum {
-		return true
 	}
 	lines := []record.ManifestFile{known}
 	if r.previous != nil && r.previous.SchemaVersion >= record.ManifestSchema {
