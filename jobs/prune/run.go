@@ -86,6 +86,7 @@ func (r *run) run(ctx context.Context) error {
 	r.bucket, err = store.Open(ctx, store.Config{
 		Bucket: name, Endpoint: r.plan.S3Endpoint, Region: r.plan.S3Region,
 		Credentials: r.deps.Credentials, Transport: r.deps.Transport, Attempts: r.deps.Attempts,
+		OnRetry: store.Announce(r.deps.Emit, r.deps.Now),
 	})
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func TestPrefix(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{"s3://models/base/a", "s3://models/base/a/"} {
-		p, err := openPrefix(t.Context(), record.RolloutModel{URI: uri, S3Endpoint: server.URL, S3Region: "us-east-1"})
+		p, err := openPrefix(t.Context(), record.RolloutModel{URI: uri, S3Endpoint: server.URL, S3Region: "us-east-1"}, func(record.Event) {})
 		if err != nil {
 			t.Fatal(err)
 		}

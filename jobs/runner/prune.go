@@ -30,6 +30,13 @@ func LocalPrune(ctx context.Context, getenv func(string) string, data []byte, em
 	if err != nil {
 		return nil, err
 	}
+	plan, err := decode[record.PrunePlan](data, record.KindPrunePlan)
+	if err != nil {
+		return nil, err
+	}
+	if err := contact(ctx, "--s3-endpoint", plan.S3Endpoint); err != nil {
+		return nil, err
+	}
 	result, err := runPrune(ctx, Process{Getenv: getenv}, data, emit)
 	if err != nil {
 		return nil, err

@@ -60,7 +60,7 @@ func runRollout(ctx context.Context, process Process, data []byte, emit func(rec
 	if err != nil {
 		return nil, err
 	}
-	prefix, err := openPrefix(ctx, plan.Model)
+	prefix, err := openPrefix(ctx, plan.Model, emit)
 	if err != nil {
 		return nil, err
 	}
@@ -88,9 +88,9 @@ type prefix struct {
 	key    string
 }
 
-func openPrefix(ctx context.Context, model record.RolloutModel) (prefix, error) {
+func openPrefix(ctx context.Context, model record.RolloutModel, emit func(record.Event)) (prefix, error) {
 	name, key, _ := strings.Cut(strings.TrimPrefix(model.URI, "s3://"), "/")
-	bucket, err := store.Open(ctx, store.Config{Bucket: name, Endpoint: model.S3Endpoint, Region: model.S3Region})
+	bucket, err := store.Open(ctx, store.Config{Bucket: name, Endpoint: model.S3Endpoint, Region: model.S3Region, OnRetry: store.Announce(emit, time.Now)})
 	if err != nil {
 		return prefix{}, failure.Wrap(store.Explain(err), "open %s", model.URI)
 	}

@@ -78,6 +78,11 @@ func LocalSync(ctx context.Context, getenv func(string) string, version string, 
 	if getenv, err = tidy(getenv, emit); err != nil {
 		return nil, err
 	}
+	for flag, endpoint := range map[string]string{"--s3-endpoint": plan.S3Endpoint, "--hub-endpoint": plan.HubEndpoint} {
+		if err := contact(ctx, flag, endpoint); err != nil {
+			return nil, err
+		}
+	}
 	deps, err := syncDeps(getenv, version)
 	if err != nil {
 		return nil, err

@@ -9,7 +9,7 @@ import (
 )
 
 func runVerify(ctx context.Context, process Process, data []byte, emit func(record.Event)) (any, error) {
-	return verifyWith(ctx, process.Getenv, data, verify.Deps{Emit: emit})
+	return verifyWith(ctx, process.Getenv, data, verify.Deps{Emit: emit}, false)
 }
 
 // LocalVerify compares a prefix with its manifest from here, with the
@@ -20,7 +20,7 @@ func LocalVerify(ctx context.Context, getenv func(string) string, data []byte, e
 	if err != nil {
 		return nil, err
 	}
-	result, err := verifyWith(ctx, getenv, data, verify.Deps{Emit: emit, ProgressEvery: localProgress})
+	result, err := verifyWith(ctx, getenv, data, verify.Deps{Emit: serial(emit), ProgressEvery: localProgress}, true)
 	if result == nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func LocalVerify(ctx context.Context, getenv func(string) string, data []byte, e
 }
 
 // verifyWith returns a nil document where the comparison could not be made.
-func verifyWith(ctx context.Context, getenv func(string) string, data []byte, deps verify.Deps) (any, error) {
+func verifyWith(ctx context.Context, getenv func(string) string, data []byte, deps verify.Deps, here bool) (any, error) {
 	var err error
 	if deps.Transport, err = trusting(getenv(CAEnv)); err != nil {
 		return nil, err
@@ -40,6 +40,11 @@ func verifyWith(ctx context.Context, getenv func(string) string, data []byte, de
 	plan, err := decode[record.VerifyPlan](data, record.KindVerifyPlan)
 	if err != nil {
 		return nil, err
+	}
+	if here {
+		if err := contact(ctx, "--s3-endpoint", plan.S3Endpoint); err != nil {
+			return nil, err
+		}
 	}
 	result, err := verify.Run(ctx, plan, deps)
 	if err != nil {

@@ -38,6 +38,8 @@ const (
 	Unreachable
 	// OtherRegion: the bucket is in another region than the one asked.
 	OtherRegion
+	// BadName: no bucket can have that name.
+	BadName
 	// Misconfigured: the settings cannot be used.
 	Misconfigured
 )
@@ -155,6 +157,8 @@ func causeOf(failure *Error) Cause {
 	switch failure.Code {
 	case "NoSuchBucket":
 		return NoBucket
+	case "InvalidBucketName":
+		return BadName
 	case "NoSuchKey", "NoSuchUpload":
 		return NoObject
 	case "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "InvalidClientTokenId":

@@ -17,7 +17,7 @@ func Explain(err error) error {
 	kind, hint := failure.Failed, ""
 	switch problem.Cause {
 	case NoBucket:
-		kind, hint = failure.NotFound, "create the bucket "+problem.Bucket+", or correct its name"
+		kind, hint = failure.NotFound, "check the name "+problem.Bucket+" and the endpoint; sync-model writes to a bucket that is there already"
 	case NoObject:
 		kind = failure.NotFound
 	case Denied:
@@ -31,6 +31,8 @@ func Explain(err error) error {
 		if region := problem.region(); region != "" {
 			hint += " " + region
 		}
+	case BadName:
+		kind, hint = failure.Usage, "a bucket's name has 3 to 63 small letters, digits, hyphens and dots, and begins and ends with a letter or digit"
 	case Misconfigured:
 		kind, hint = failure.Usage, "check the AWS settings in the environment"
 	case Unreachable:

@@ -25,6 +25,7 @@ func TestExplain(t *testing.T) {
 	}{
 		"another region":          {301, "eu-west-1", "PermanentRedirect", failure.Usage, "the bucket is in region eu-west-1", "give --s3-region eu-west-1"},
 		"signed for another":      {400, "", "AuthorizationHeaderMalformed", failure.Usage, "the bucket is in another region", "give --s3-region"},
+		"a name that none has":    {400, "", "InvalidBucketName", failure.Usage, "no (InvalidBucketName)", "3 to 63 small letters"},
 		"clock skew":              {403, "", "RequestTimeTooSkewed", failure.Usage, "the clocks of this machine and the store differ too much", "set the clock of the machine"},
 		"no permission to list":   {403, "", "AccessDenied", failure.Denied, "access denied, it needs s3:ListBucket", "allow s3:ListBucket for these credentials on arn:aws:s3:::models"},
 		"keys that are not known": {403, "", "InvalidAccessKeyId", failure.Denied, "does not accept the credentials", "--s3-secret"},

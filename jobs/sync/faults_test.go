@@ -129,7 +129,7 @@ func TestDenied(t *testing.T) {
 		"missing model":                            {change: func(w *world) { w.plan.Repo = "lab/other" }, kind: failure.NotFound, text: "lab/other"},
 		"missing revision":                         {change: func(w *world) { w.plan.Revision = "v9" }, kind: failure.NotFound, text: `no revision "v9"`},
 		"taken down":                               {hub: func(o *hub.Options) { o.Models[0].Disabled = true }, kind: failure.Denied, text: "access is disabled"},
-		"no bucket":                                {change: func(w *world) { w.plan.Destination = "s3://other/llm" }, kind: failure.NotFound, text: "create the bucket other"},
+		"no bucket":                                {change: func(w *world) { w.plan.Destination = "s3://other/llm" }, kind: failure.NotFound, text: "check the name other"},
 		"store down":                               {change: func(w *world) { w.plan.S3Endpoint = "http://127.0.0.1:1"; w.deps.Attempts = 1 }, kind: failure.Unreachable, text: "check the S3 endpoint"},
 		"Hub down":                                 {change: func(w *world) { w.plan.HubEndpoint = "http://127.0.0.1:1" }, kind: failure.Unreachable, text: "reach the Hub at http://127.0.0.1:1"},
 		"nothing left":                             {change: func(w *world) { w.plan.Include = []string{"*.onnx"} }, kind: failure.Usage, text: "none of the"},

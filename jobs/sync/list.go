@@ -24,6 +24,7 @@ func (r *run) list(ctx context.Context) error {
 	if r.prefix, err = r.plan.Prefix(r.commit); err != nil {
 		return err
 	}
+	r.noteName()
 	if last := path.Base(r.prefix); r.plan.Flat && record.IsCommit(last) && last != r.commit {
 		return failure.New(failure.Usage, "leave out --flat, or choose a prefix that does not end in a commit",
 			"deliver %s at %s to %s: the prefix is the immutable one of another revision", r.repo, r.commit, r.plan.Destination)

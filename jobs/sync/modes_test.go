@@ -61,6 +61,9 @@ func TestListingByPages(t *testing.T) {
 	if want := len(w.hub.Entries(repo, "main")); result.Total.Files != want || result.Repo != repo {
 		t.Errorf("synced %d files of %s, want %d of %s", result.Total.Files, result.Repo, want, repo)
 	}
+	if told := strings.Join(result.Warnings, "\n"); !strings.Contains(told, "the Hub's name of lab/former is lab/tiny") || !strings.Contains(told, "the prefix keeps the name lab/former") || !strings.Contains(result.Location, "lab/former") {
+		t.Errorf("the other name is not told: %q, %s", told, result.Location)
+	}
 	if n := w.hub.Stats().CDNTokens; n != 0 {
 		t.Errorf("the token went to the CDN %d times", n)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -46,7 +45,7 @@ func checkName(prefix, name string) error {
 	switch {
 	case name == "" || !utf8.ValidString(name):
 		return fmt.Errorf("the listing has a name that is not text: %q", name)
-	case strings.Contains(name, "\\"), strings.IndexFunc(name, unicode.IsControl) >= 0:
+	case strings.Contains(name, "\\"), strings.ContainsFunc(name, record.Hides):
 		return fmt.Errorf("the name %q has a character that a mounted bucket cannot show", name)
 	case path.Clean("/"+name) != "/"+name:
 		// Empty, "." and ".." segments, and a slash at either end.

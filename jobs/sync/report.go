@@ -84,20 +84,23 @@ func (p *reporter) resume(bytes int64) {
 // which emits the last state.
 func (p *reporter) start(ctx context.Context, every time.Duration, counters func() (files int, bytes int64, limited time.Duration)) (stop func()) {
 	files, total, _ := counters()
-	began := p.now()
+	var pace pace
+	pace.add(p.now(), float64(p.bytes.Load()-p.earlier.Load()))
 	report := func() {
 		done, all := float64(p.bytes.Load()), float64(total)
 		_, _, limited := counters()
 		fields := map[string]any{"files_done": p.files.Load(), "files": files, "rate_limit_seconds": limited.Seconds(), "downloaded_bytes": p.downloaded()}
 		message := fmt.Sprintf("%s of %s, %d of %d files", humanize.IBytes(uint64(max(0, done))), humanize.IBytes(uint64(total)), p.files.Load(), files)
-		if elapsed := p.now().Sub(began).Seconds(); elapsed > 0 && done > 0 {
-			rate := max(1, done-float64(p.earlier.Load())) / elapsed
-			eta := (all - done) / rate
-			fields["bytes_per_second"], fields["eta_seconds"] = rate, eta
+		pace.add(p.now(), done-float64(p.earlier.Load()))
+		rate, foretells := pace.rate()
+		fields["bytes_per_second"] = rate
+		if done > 0 {
 			message += fmt.Sprintf(", %s/s", humanize.IBytes(uint64(rate)))
-			if eta > 0 {
-				message += fmt.Sprintf(", %s left", time.Duration(eta*float64(time.Second)).Round(time.Second))
-			}
+		}
+		if left := all - done; foretells && left > 0 {
+			eta := left / rate
+			fields["eta_seconds"] = eta
+			message += fmt.Sprintf(", %s left", time.Duration(eta*float64(time.Second)).Round(time.Second))
 		}
 		p.emit(record.Event{Name: record.EventProgress, Message: message, Done: &done, Total: &all, Unit: "bytes", Fields: fields})
 	}

@@ -69,7 +69,8 @@ func play(t *testing.T, script ...moment) (Jobs, *batchv1.Job) {
 
 func job() *batchv1.Job {
 	return &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: "Job"},
-		ObjectMeta: metav1.ObjectMeta{Name: "inference-sync-a", Namespace: "models", UID: "uid-1"}}
+		ObjectMeta: metav1.ObjectMeta{Name: "inference-sync-a", Namespace: "models", UID: "uid-1", Labels: map[string]string{LabelComponent: "sync"}},
+		Spec:       batchv1.JobSpec{ActiveDeadlineSeconds: new(int64(3600))}}
 }
 
 func (a *api) ServeHTTP(w http.ResponseWriter, request *http.Request) {

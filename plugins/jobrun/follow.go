@@ -195,6 +195,10 @@ func (f *follower) finish(ctx context.Context, condition *batchv1.JobCondition) 
 	if condition.Type == batchv1.JobComplete {
 		return final, nil
 	}
+	if condition.Reason == batchv1.JobReasonDeadlineExceeded {
+		// Its pods could say no more than that something stopped them.
+		return final, f.late()
+	}
 	hint := fmt.Sprintf("`kubectl logs -n %s job/%s` shows its log", f.job.Namespace, f.job.Name)
 	if final.Name == record.EventFailed && final.ExitCode != 0 {
 		kind := failure.Kind(final.ExitCode)
@@ -207,4 +211,17 @@ func (f *follower) finish(ctx context.Context, condition *batchv1.JobCondition) 
 	}
 	cause = cmp.Or(cause, condition.Reason+": "+condition.Message)
 	return final, failure.New(failure.Failed, hint, "run job %s/%s: %s", f.job.Namespace, f.job.Name, cause)
+}
+
+// late is the end of a Job that had no more time.
+func (f *follower) late() error {
+	limit := ""
+	if seconds := f.job.Spec.ActiveDeadlineSeconds; seconds != nil {
+		limit = fmt.Sprintf(" of %v", time.Duration(*seconds)*time.Second)
+	}
+	hint := "start it again"
+	if f.job.Labels[LabelComponent] == "sync" {
+		hint = "run it again, with a longer --deadline: what was transferred stays and is not sent again"
+	}
+	return failure.New(failure.Failed, hint, "run job %s/%s: it was stopped at its deadline%s", f.job.Namespace, f.job.Name, limit)
 }

@@ -159,6 +159,7 @@ func TestFollow(t *testing.T) {
 }
 
 func TestFollowFails(t *testing.T) {
+	const lateHint = "hint: run it again, with a longer --deadline: what was transferred stays and is not sent again\n"
 	const logHint = "hint: `kubectl logs -n models job/inference-sync-a` shows its log\n"
 	limit := condition(batchv1.JobFailed, "BackoffLimitExceeded", "Job has reached the specified backoff limit")
 	ending := func(event record.Event, code int32) []moment {
@@ -180,7 +181,8 @@ func TestFollowFails(t *testing.T) {
 		"by its last words":         {[]moment{{pods: []corev1.Pod{pod("a", corev1.PodFailed, terminated(5, "Error", words(t, failed(1, 5, "", "no such bucket"))))}, condition: limit}}, failure.NotFound, "error: no such bucket\n"},
 		"killed":                    {[]moment{{pods: []corev1.Pod{pod("a", corev1.PodFailed, terminated(137, "OOMKilled", ""))}, condition: limit}}, failure.Failed, "error: run job models/inference-sync-a: pod a ended with exit code 137 (OOMKilled)\n" + logHint},
 		"evicted":                   {[]moment{{pods: []corev1.Pod{evicted}, condition: limit}}, failure.Failed, "error: run job models/inference-sync-a: pod a: Evicted The node was low on resource: memory.\n" + logHint},
-		"with no pod left":          {[]moment{{condition: condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline")}}, failure.Failed, "error: run job models/inference-sync-a: DeadlineExceeded: Job was active longer than specified deadline\n" + logHint},
+		"with no pod left":          {[]moment{{condition: condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline")}}, failure.Failed, "error: run job models/inference-sync-a: it was stopped at its deadline of 1h0m0s\n" + lateHint},
+		"past its deadline":         {[]moment{{pods: []corev1.Pod{pod("a", corev1.PodFailed, terminated(130, "Error", words(t, failed(1, 130, "", "stopped by a signal"))))}, condition: condition(batchv1.JobFailed, "DeadlineExceeded", "Job was active longer than specified deadline")}}, failure.Failed, "error: run job models/inference-sync-a: it was stopped at its deadline of 1h0m0s\n" + lateHint},
 		"deleted":                   {[]moment{{}, {gone: true}}, failure.NotFound, "error: follow job models/inference-sync-a: it was deleted\nhint: start it again\n"},
 		"deleted and started again": {[]moment{{}, {other: true}}, failure.NotFound, "error: follow job models/inference-sync-a: it was deleted\nhint: start it again\n"},
 	} {

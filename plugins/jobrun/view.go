@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -20,7 +21,10 @@ const (
 )
 
 const (
-	barWidth     = 24
+	barWidth = 24
+	// leastBar is the narrowest bar that still says something. Where the words
+	// leave less, there is none: they say more.
+	leastBar     = 6
 	defaultWidth = 80
 )
 
@@ -36,11 +40,14 @@ type View struct {
 	open    bool // a progress line is on the screen
 	percent float64
 	shown   time.Time
+	// wide is the bar's width. It shrinks only, or it would dance as the words
+	// get longer and shorter.
+	wide int
 }
 
 // NewView makes the View of one job.
 func NewView(streams *term.Streams) *View {
-	return &View{streams: streams, live: streams.ErrCanMove(), percent: math.Inf(-1)}
+	return &View{streams: streams, live: streams.ErrCanMove(), percent: math.Inf(-1), wide: barWidth}
 }
 
 // WithScreen makes the View draw progress with a Screen; nil changes nothing.
@@ -122,13 +129,19 @@ func (v *View) progress(event record.Event) {
 			return
 		}
 	}
+	// The last column stays free: some terminals wrap when it is written.
+	room := max(0, v.width()-3)
 	line := failure.Clean(event.Message)
 	if known {
-		filled := int(math.Round(percent / 100 * barWidth))
-		line = fmt.Sprintf("[%s%s] %3.0f%% %s", strings.Repeat("=", filled), strings.Repeat(" ", barWidth-filled), percent, line)
+		line = fmt.Sprintf("%3.0f%% %s", percent, line)
+		if v.wide = min(v.wide, room-utf8.RuneCountInString(line)-len("[] ")); v.wide >= leastBar {
+			filled := int(math.Round(percent / 100 * float64(v.wide)))
+			line = fmt.Sprintf("[%s%s] %s", strings.Repeat("=", filled), strings.Repeat(" ", v.wide-filled), line)
+		} else {
+			line = strings.TrimSpace(line)
+		}
 	}
-	// The last column stays free: some terminals wrap when it is written.
-	if runes, room := []rune(line), max(0, v.width()-3); len(runes) > room {
+	if runes := []rune(line); len(runes) > room {
 		line = string(runes[:room])
 	}
 	fmt.Fprintf(v.streams.ErrWriter(), "\r  %s\x1b[K", line)

@@ -77,3 +77,26 @@ func TestViewOnANarrowTerminal(t *testing.T) {
 		}
 	}
 }
+
+// TestViewBar: the words say more than the bar, which gives way to them.
+func TestViewBar(t *testing.T) {
+	const message = "1.1 GiB of 2.2 GiB, 3 of 9 files, 95 MiB/s, 12s left"
+	for width, want := range map[int]string{
+		200: "[============            ]  50% " + message,
+		80:  "[=========        ]  50% " + message,
+		69:  "[===   ]  50% " + message,
+		// Here a bar would have five columns.
+		68: "50% " + message,
+		60: "50% " + message,
+		20: "50% 1.1 GiB of 2.",
+	} {
+		streams, stderr := buffers(fmt.Sprintf("COLUMNS=%d", width))
+		view := NewView(streams)
+		view.live = true
+		view.Event(step(1, message, 1, 2))
+		view.Close()
+		if got := stderr.String(); got != "\r  "+want+"\x1b[K\n" {
+			t.Errorf("%d columns: %q", width, got)
+		}
+	}
+}

@@ -117,10 +117,14 @@ func (m *merge) once(message string, show func()) {
 // progress adds up what the workers have last said.
 func (m *merge) progress(now time.Time) record.Event {
 	var done, total, rate, filesDone, files float64
+	foretold := true
 	for _, event := range m.parts {
 		if event.Done != nil && event.Total != nil {
 			done, total = done+*event.Done, total+*event.Total
 		}
+		// The sum foretells an end when each part does, or has ended.
+		_, known := event.Fields["eta_seconds"]
+		foretold = foretold && event.Done != nil && event.Total != nil && (known || *event.Done >= *event.Total)
 		rate += field(event.Fields, "bytes_per_second")
 		filesDone += field(event.Fields, "files_done")
 		files += field(event.Fields, "files")
@@ -129,7 +133,10 @@ func (m *merge) progress(now time.Time) record.Event {
 	total = max(total, m.planned)
 	message := fmt.Sprintf("%s of %s, %.0f files, %d workers", humanize.IBytes(uint64(max(0, done))), humanize.IBytes(uint64(total)), filesDone, len(m.parts))
 	if left := total - done; rate > 0 && left > 0 {
-		message += fmt.Sprintf(", %s/s, %s left", humanize.IBytes(uint64(rate)), time.Duration(left/rate*float64(time.Second)).Round(time.Second))
+		message += fmt.Sprintf(", %s/s", humanize.IBytes(uint64(rate)))
+		if foretold {
+			message += fmt.Sprintf(", %s left", time.Duration(left/rate*float64(time.Second)).Round(time.Second))
+		}
 	}
 	return record.Event{
 		Time: now, Level: record.Info, Name: record.EventProgress, Message: message, Done: &done, Total: &total, Unit: "bytes",

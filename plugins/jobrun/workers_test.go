@@ -38,7 +38,7 @@ func (h *heard) last(prefix string) string {
 func partly(i int, done, total float64) record.Event {
 	event := at(i, record.EventProgress, "part")
 	event.Done, event.Total, event.Unit = &done, &total, "bytes"
-	event.Fields = map[string]any{"bytes_per_second": 1 << 20, "files_done": 1, "files": 2}
+	event.Fields = map[string]any{"bytes_per_second": 1 << 20, "eta_seconds": 1, "files_done": 1, "files": 2}
 	return event
 }
 
@@ -72,6 +72,30 @@ func TestFollowWorkers(t *testing.T) {
 	}
 	if diff := cmp.Diff("progress 3.0 MiB of 6.0 MiB, 2 files, 2 workers, 2.0 MiB/s, 2s left", observer.last("progress")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestWorkersForetell: no end is foretold while a worker cannot foretell its own.
+func TestWorkersForetell(t *testing.T) {
+	early, ended := partly(3, 1<<20, 3<<20), partly(3, 3<<20, 3<<20)
+	delete(early.Fields, "eta_seconds")
+	delete(ended.Fields, "eta_seconds")
+	for name, test := range map[string]struct {
+		events []record.Event
+		want   string
+	}{
+		"one has not spoken": {[]record.Event{partly(2, 1<<20, 3<<20)}, "1.0 MiB of 3.0 MiB, 1 files, 2 workers, 1.0 MiB/s"},
+		"one has begun":      {[]record.Event{partly(2, 1<<20, 3<<20), early}, "2.0 MiB of 6.0 MiB, 2 files, 2 workers, 2.0 MiB/s"},
+		"one has ended":      {[]record.Event{partly(2, 1<<20, 3<<20), ended}, "4.0 MiB of 6.0 MiB, 2 files, 2 workers, 2.0 MiB/s, 1s left"},
+	} {
+		var observer heard
+		m := &merge{observer: &observer, parts: make([]record.Event, 2), told: make(map[string]bool)}
+		for i, event := range test.events {
+			part{m, i}.Event(event)
+		}
+		if got := observer.last("progress"); got != "progress "+test.want {
+			t.Errorf("%s: %s", name, got)
+		}
 	}
 }
 

@@ -67,7 +67,11 @@ func (o *options) runLocal(ctx context.Context) error {
 	result, err := runner.LocalSync(ctx, o.environment, o.version, plan, view.Event)
 	view.Close()
 	if err != nil {
-		return err
+		left := "what was transferred stays in the bucket: the same command goes on from there, and the manifest is written when all is"
+		if o.plan.DryRun {
+			left = "nothing was written"
+		}
+		return interrupted(ctx, err, left, "sync-model %s", o.plan.Repo)
 	}
 	return o.show(result)
 }

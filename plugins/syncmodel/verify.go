@@ -88,7 +88,7 @@ func (b *bucketJob) run(ctx context.Context, command, name string, plan any, loc
 		result, err := local(ctx, b.environment, data, view.Event)
 		view.Close()
 		if len(result) == 0 {
-			return err
+			return interrupted(ctx, err, leftBy[command], "%s", command)
 		}
 		return errors.Join(show(result), err)
 	}
@@ -113,6 +113,12 @@ func (b *bucketJob) run(ctx context.Context, command, name string, plan any, loc
 		return err
 	}
 	return failure.New(failure.NotFound, "run it again", "show the result: the Job is complete, but its log is gone and its result was too large to keep")
+}
+
+// leftBy says what is left of a command that was interrupted.
+var leftBy = map[string]string{
+	"verify": "nothing was changed; run it again",
+	"prune":  "what was deleted until then is gone, its manifests first; run it again to go on",
 }
 
 type localRun func(context.Context, func(string) string, []byte, func(record.Event)) (json.RawMessage, error)

@@ -200,7 +200,14 @@ func ParseManifest(data []byte) (Manifest, error) {
 // IsRelative says whether name is a plain path below a prefix: of UTF-8, with
 // no empty, "." or ".." segment and no control character.
 func IsRelative(name string) bool {
-	return name != "" && path.Clean("/"+name) == "/"+name && utf8.ValidString(name) && strings.IndexFunc(name, unicode.IsControl) < 0
+	return name != "" && path.Clean("/"+name) == "/"+name && utf8.ValidString(name) && !strings.ContainsFunc(name, Hides)
+}
+
+// Hides says whether a character makes a name look like another: control
+// characters, line separators, and those that reverse the direction of writing
+// (CVE-2021-42574).
+func Hides(r rune) bool {
+	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || unicode.In(r, unicode.Zl, unicode.Zp)
 }
 
 func (m Manifest) check() error {
