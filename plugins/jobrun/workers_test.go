@@ -38,7 +38,7 @@ func (h *heard) last(prefix string) string {
 func partly(i int, done, total float64) record.Event {
 	event := at(i, record.EventProgress, "part")
 	event.Done, event.Total, event.Unit = &done, &total, "bytes"
-	event.Fields = map[string]any{"bytes_per_second": 1 << 20, "eta_seconds": 1, "files_done": 1, "files": 2}
+	event.Fields = map[string]any{"bytes_per_second": float64(1 << 20), "eta_seconds": 1.0, "files_done": 1.0, "files": 2.0}
 	return event
 }
 
