@@ -103,6 +103,9 @@ func (d *Decision) byMetrics() {
 	spec := in.Replicas.Spec
 	d.Path = ByMetrics
 	d.Raw, d.Winner, d.Blocking = combine(d.Proposals, spec)
+	if d.Blocking == NotBlocked && d.hidesNegative() {
+		d.Blocking = MaybeBlocked
+	}
 	// What the controller goes on with is never negative.
 	d.Raw = Range{max(d.Raw.Low, 0), max(d.Raw.High, 0)}
 	if in.Unselectable != "" {
@@ -130,6 +133,18 @@ func (d *Decision) byMetrics() {
 		// Where the good metrics ask for less, nothing changes.
 		d.Desired = Range{spec, max(d.Desired.High, spec)}
 	}
+}
+
+// hidesNegative says whether the good metrics may ask for less than nothing, and
+// so for less than a size of zero, while another one failed: a negative total
+// gives a negative size up to 1.33, and without replicas the status hides it.
+func (d *Decision) hidesNegative() bool {
+	hidden, failed := false, false
+	for _, p := range d.Proposals {
+		hidden = hidden || p.Reason == NoReplicas && p.Count == AnyCount()
+		failed = failed || p.Reason == MetricFailed
+	}
+	return hidden && failed && !d.Input.Version.since(34)
 }
 
 func (d *Decision) firstFailure() ActiveReason {

@@ -69,3 +69,19 @@ func TestAverageOfNoReplicas(t *testing.T) {
 		})
 	}
 }
+
+// TestHiddenNegative: up to 1.33 a negative total asks for a negative size,
+// which is less than zero replicas; beside a failed metric that stops the sync.
+func TestHiddenNegative(t *testing.T) {
+	for version, want := range map[Version]Blocking{{1, 33}: MaybeBlocked, {1, 34}: NotBlocked} {
+		object := twoMetrics(shown("s0-prometheus", "-9223372036854775808m"))
+		object.Spec.MinReplicas = new(int32(0))
+		in := FromObject(object, Exactly(0), Exactly(0), version, start)
+		in.Replicas.Spec = 0
+		in.Metrics[1].Seen = Observation{State: Failed, Reason: "FailedGetExternalMetric"}
+		in.ScaledToZero, in.Flags.ScaleToZero = true, new(true)
+		if got := Decide(in).Blocking; got != want {
+			t.Errorf("%s: %s, not %s", version, got, want)
+		}
+	}
+}
