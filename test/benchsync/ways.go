@@ -157,5 +157,7 @@ func version(name string, args ...string) string {
 	if err != nil || len(line) == 0 {
 		return name + " absent"
 	}
-	return string(bytes.TrimSpace(line))
+	// What follows, of aws, describes the machine.
+	words := bytes.Fields(line)
+	return string(bytes.Join(words[:min(2, len(words))], []byte(" ")))
 }

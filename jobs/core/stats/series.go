@@ -46,7 +46,7 @@ func DesignEffect(series []float64) float64 {
 // may depend on one another. ok is false where it is worth fewer than ten
 // independent samples: then no interval can be trusted.
 func SeriesMeanInterval(series []float64, confidence float64) (mean, low, high float64, ok bool) {
-	mean, low, high, ok = MeanInterval(series, confidence)
+	mean, _, high, ok = MeanInterval(series, confidence)
 	worth := float64(len(series)) / DesignEffect(series)
 	if !ok || worth < leastWorth {
 		return mean, mean, mean, false
