@@ -40,6 +40,7 @@ const (
 	idRefused         = "hpa-refused"
 	idFailed          = "trigger-failed"
 	idBrokenQuery     = "query-does-not-parse"
+	idScalar          = "query-returns-scalar"
 	idCountTolerance  = "last-replicas-within-tolerance"
 )
 
@@ -73,7 +74,10 @@ func lint(link chain.Chain, explained record.ScalingChain) []record.Finding {
 		for _, trigger := range ownTriggers(*link.ScaledObject, explained) {
 			rule := triggerRules{
 				findings: &found, source: link.ScaledObject.Spec.Triggers[*trigger.Index], trigger: trigger,
-				so: *link.ScaledObject, workload: link.Target, tolerance: up,
+				so: *link.ScaledObject, workload: link.Target, tolerance: up, up: upRules(link),
+			}
+			if size := explained.Replicas.Spec; size != nil {
+				rule.size = *size
 			}
 			rule.all()
 		}

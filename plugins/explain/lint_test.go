@@ -113,13 +113,38 @@ func TestLint(t *testing.T) {
 		idRefused + " for a formula": {"error",
 			manifest(atLeast1+"  advanced: {scalingModifiers: {formula: 'a + b', target: '2'}}\n", trigger(queue, "2", ", name: a")),
 			manifest(atLeast1+"  advanced: {scalingModifiers: {formula: 'a + 1', target: '2'}}\n", trigger(queue, "2", ", name: a")), "unknown name b", nil},
-		// keda#5263, keda#7398
-		idCountTolerance: {"warning", manifest(atLeast1, cron("60")), manifest(atLeast1, cron("10")), "asks for 60 replicas and stops at 55 on the way up: 60/55 = 1.091", nil},
+		idUnreachable + " of a percentage": {"error",
+			manifest(atLeast1, trigger("avg(vllm:kv_cache_usage_perc) * 100", "95", whole)), manifest(atLeast1, trigger("100 * avg(vllm:kv_cache_usage_perc)", "75", whole)), "acts above 95 x 1.1 = 104.5, and the query gives 100 at most", nil},
+		// A replica may have several GPUs.
+		idUnreachable + " of GPUs": {"error",
+			manifest(atLeast1, trigger("max(DCGM_FI_DEV_GPU_UTIL)", "95", whole)), manifest(atLeast1, trigger("sum(DCGM_FI_DEV_GPU_UTIL)", "95", "")), "100 at most", nil},
+		idUnreachable + " of misses": {"error",
+			manifest(atLeast1, trigger("1 - avg(vllm:prefix_cache_hit_rate)", "0.95", whole)), manifest(atLeast1, trigger("1 - avg(vllm:prefix_cache_hit_rate)", "0.9", whole)), "1 at most", nil},
+		idUnreachable + " of a total": {"error",
+			manifest(atLeast1, trigger("avg(vllm:kv_cache_usage_perc)", "1.5", whole)), manifest(atLeast1, trigger("sum(vllm:kv_cache_usage_perc)", "1.5", whole)), "1 at most", nil},
+		idKVEdges + " in percent": {"info", manifest(atLeast1, trigger("sum(vllm:kv_cache_usage_perc) * 100", "75", "")), manifest(atLeast1, trigger("avg(vllm:kv_cache_usage_perc) * 100", "75", whole)), "above 82.5 with 1, 165 with 2", nil},
+		idScalar:                  {"error", manifest(atLeast1, trigger("scalar("+queue+")", "2", "")), manifest(atLeast1, trigger("vector(scalar("+queue+"))", "2", "")), "cannot decode", nil},
+		idLatencyAveraged + " but not multiplied back": {"warning",
+			manifest(atLeast1, trigger(latency, "30", "")), manifest(atLeast1, trigger(latency+" * count(up)", "30", "")), "votes for 2", nil},
+		// The rate of the sum is the requests in flight, by Little's law.
+		idLatencyAveraged + " for a mean": {"warning",
+			manifest(atLeast1, trigger("sum(rate(vllm:e2e_request_latency_seconds_sum[1m])) / sum(rate(vllm:e2e_request_latency_seconds_count[1m]))", "4", "")),
+			manifest(atLeast1, trigger("sum(rate(vllm:e2e_request_latency_seconds_sum[1m]))", "4", "")), "divides a latency", nil},
+		idCoarseBucket + " of the same unit": {"info", manifest(atLeast1, trigger(ttft+" * count(up)", "2", "")), manifest(atLeast1, trigger(ttft+" * 1000", "2", whole)), "between the buckets 1 and 2.5", nil},
+		idPodPattern + " without the canary": {"info",
+			manifest(atLeast1, trigger(`sum(vllm:num_requests_waiting{pod=~"chat-predictor-.*",pod!~"web-.*"})`, "2", "")),
+			manifest(atLeast1, trigger(`sum(vllm:num_requests_waiting{pod=~"chat-predictor-.*",pod!~"chat-predictor-canary-.*"})`, "2", "")), "chat-predictor-prefill-", nil},
+		// keda#5263, keda#7398: from 5 on 4 a step is not all: 5, 10, and 11/10 is within.
+		idCountTolerance: {"warning", manifest("  minReplicaCount: 5\n", cron("11")), manifest(atLeast1, cron("10")), "asks for 11 replicas and stops at 10 on the way up from 5: 11/10 = 1.1", nil},
+		// 1, 4, 8, 16, 20: 19 is not on the way.
+		idCountTolerance + " that the way up jumps over": {"info", manifest(atLeast1, cron("20")), manifest(atLeast1, cron("10")), "adds none if the size ever is 19: 20/19 = 1.053", nil},
+		idCountTolerance + " by steps of its own": {"warning",
+			manifest(atLeast1+"  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {policies: [{type: Pods, value: 2, periodSeconds: 15}]}}}}\n", cron("20")), manifest(atLeast1, cron("10")), "stops at 19 on the way up from 1", nil},
 		idCountTolerance + " of a metric": {"info",
-			manifest(atLeast1, trigger("sum(wva_desired_replicas)", "1", "")), manifest(atLeast1+"  maxReplicaCount: 10\n", trigger("sum(wva_desired_replicas)", "1", "")), "at its maximum asks for 100 replicas and stops at 91", nil},
+			manifest(atLeast1, trigger("sum(wva_desired_replicas)", "1", "")), manifest(atLeast1+"  maxReplicaCount: 10\n", trigger("sum(wva_desired_replicas)", "1", "")), "at its maximum asks for 100 replicas and adds none if the size ever is 91 to 99: 100/91", nil},
 		idCountTolerance + " without a tolerance": {"warning",
-			manifest(atLeast1, cron("11")),
-			manifest(atLeast1+"  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {tolerance: 0}}}}\n", cron("11")), "stops at 10", nil},
+			manifest("  minReplicaCount: 10\n", cron("11")),
+			manifest("  minReplicaCount: 10\n  advanced: {horizontalPodAutoscalerConfig: {behavior: {scaleUp: {tolerance: 0}}}}\n", cron("11")), "stops at 10", nil},
 	}
 	defer documented(t, slices.Collect(maps.Keys(tests)), false)
 	for name, test := range tests {

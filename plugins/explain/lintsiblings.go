@@ -2,6 +2,7 @@ package explain
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,11 +23,7 @@ func lintSiblings(chains []chain.Chain, out []record.ScalingChain) {
 		warnings := &out[i].Warnings
 		for index, source := range link.ScaledObject.Spec.Triggers {
 			metric := source.MetricName(index)
-			for _, pattern := range query.Patterns(source.Query(), "pod") {
-				taken := siblingsIn(pattern, link.Target, chains)
-				if len(taken) == 0 {
-					continue
-				}
+			for pattern, taken := range siblingsOf(source.Query(), link.Target, chains) {
 				*warnings = slices.DeleteFunc(*warnings, func(f record.Finding) bool { return f.ID == idPodPattern && f.Trigger == metric })
 				*warnings = append(*warnings, record.Finding{
 					ID: idPodPattern, Severity: record.SeverityWarning, Trigger: metric, Fix: patternFix(link.Target),
@@ -36,6 +33,23 @@ func lintSiblings(chains []chain.Chain, out []record.ScalingChain) {
 			}
 		}
 		slices.SortStableFunc(*warnings, func(a, b record.Finding) int { return severityRank(b.Severity) - severityRank(a.Severity) })
+	}
+}
+
+// siblingsOf are the pod patterns of a query that match other workloads' pods,
+// with the names of those that the same selector does not exclude.
+func siblingsOf(expr string, own chain.Ref, chains []chain.Chain) iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for _, selection := range query.Selections(expr, "pod") {
+			for _, pattern := range selection.Patterns {
+				taken := slices.DeleteFunc(siblingsIn(pattern, own, chains), func(name string) bool {
+					return selection.Excludes(name + strings.TrimPrefix(podOf(own), own.Name))
+				})
+				if len(taken) > 0 && !yield(pattern, taken) {
+					return
+				}
+			}
+		}
 	}
 }
 

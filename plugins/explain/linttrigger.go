@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/chain"
@@ -22,6 +24,10 @@ type triggerRules struct {
 	so        keda.ScaledObject
 	workload  chain.Ref
 	tolerance float64
+	// up are the rules for steps up; size is the target's spec.replicas, 0 where
+	// it is not known.
+	up   *autoscalingv2.HPAScalingRules
+	size int32
 }
 
 func (r triggerRules) all() {
@@ -81,58 +87,33 @@ func (r triggerRules) averaging() {
 // isLatency says whether a query measures a time that replicas do not share:
 // it is as long for each of them.
 func isLatency(source keda.Trigger) bool {
+	expr := source.Query()
+	if query.TimesPods(expr) {
+		// Multiplied back, as AverageValue needs it.
+		return false
+	}
 	if _, quantile := source.Quantile(); quantile {
 		return true
 	}
-	return strings.Contains(source.Query(), "_seconds_sum")
-}
-
-// wantedCount: a metric that is the wanted number of replicas itself (target 1
-// for each) stops short of it, at the first size from which the rest is within
-// the tolerance.
-func (r triggerRules) wantedCount() {
-	wanted, severity, when := int32(0), record.SeverityInfo, ""
-	switch {
-	case r.source.Type == "cron":
-		n, err := strconv.ParseInt(r.source.Metadata["desiredReplicas"], 10, 32)
-		if err != nil {
-			return
-		}
-		wanted, severity = min(int32(n), r.so.Max()), record.SeverityWarning
-	case r.averaged() && r.trigger.Target == 1 && strings.Contains(r.source.Query(), "desired_replicas"):
-		wanted, when = r.so.Max(), "at its maximum "
-	default:
-		return
-	}
-	stops := wanted
-	for stops > 1 && float64(wanted)/float64(stops-1) <= 1+r.tolerance {
-		stops--
-	}
-	if stops >= wanted {
-		return
-	}
-	r.note(idCountTolerance, severity, "behavior.scaleUp.tolerance: 0 (Kubernetes 1.35 on), or metricType: Value with the count as threshold",
-		"%sasks for %d replicas and stops at %d on the way up: %d/%d = %s is within the tolerance of %s%%",
-		when, wanted, stops, wanted, stops, number(float64(wanted)/float64(stops)), number(100*r.tolerance))
+	// The rate of a latency's sum alone is the number of requests in flight, by
+	// Little's law: replicas do share that. Divided by their rate it is a mean.
+	return strings.Contains(expr, "_seconds_sum") && strings.Contains(expr, "_seconds_count")
 }
 
 // isFraction says whether a metric lies between 0 and 1, or 100.
-func isFraction(expr string) bool { return bound(expr) > 0 || strings.Contains(expr, "hit_rate") }
-
-// bound is the largest value of a metric for one replica, 0 for none.
-func bound(expr string) float64 {
-	switch {
-	case regexp.MustCompile(`kv_cache_usage|gpu_cache_usage|token_usage`).MatchString(expr):
-		return 1
-	case strings.Contains(expr, "DCGM_FI_DEV_GPU_UTIL"):
-		return 100
-	}
-	return 0
+func isFraction(expr string) bool {
+	return regexp.MustCompile(`kv_cache_usage|gpu_cache_usage|token_usage|hit_rate|DCGM_FI_DEV_GPU_UTIL`).MatchString(expr)
 }
 
 func (r triggerRules) series() {
 	expr := r.source.Query()
-	if query.Count(expr) != query.Several {
+	switch query.Count(expr) {
+	case query.Scalar:
+		r.note(idScalar, record.SeverityError, "vector(...) around it, or the query without scalar(...)",
+			"returns a scalar, which is no series: KEDA cannot decode Prometheus' answer, and the trigger always fails")
+		return
+	case query.Several:
+	default:
 		return
 	}
 	r.note(idSeveralSeries, record.SeverityWarning, "sum(...) around it, without by",
@@ -142,23 +123,38 @@ func (r triggerRules) series() {
 // podPattern: a prefix that was written for one workload matches its siblings.
 func (r triggerRules) podPattern() {
 	own := podOf(r.workload)
-	for _, pattern := range query.Patterns(r.source.Query(), "pod") {
+	for _, selection := range query.Selections(r.source.Query(), "pod") {
+		r.supposedSiblings(selection, own)
+	}
+}
+
+// supposedSiblings: where one of them is excluded, its author thought of what
+// else there is.
+func (r triggerRules) supposedSiblings(selection query.Selection, own string) {
+	var taken []string
+	for _, sibling := range []string{"-prefill", "-canary"} {
+		pod := r.workload.Name + sibling + strings.TrimPrefix(own, r.workload.Name)
+		if selection.Excludes(pod) {
+			return
+		}
+		taken = append(taken, pod)
+	}
+	for _, pattern := range selection.Patterns {
 		matcher, err := regexp.Compile("^(?:" + pattern + ")$")
 		if err != nil || !matcher.MatchString(own) {
 			continue
 		}
-		for _, sibling := range []string{"-prefill", "-canary"} {
-			if pod := r.workload.Name + sibling + strings.TrimPrefix(own, r.workload.Name); matcher.MatchString(pod) {
-				r.note(idPodPattern, record.SeverityInfo, patternFix(r.workload),
-					"selects pod=~%q, which matches %s too: load of a workload named %s would be counted here", pattern, pod, r.workload.Name+sibling)
-				break
-			}
+		if at := slices.IndexFunc(taken, matcher.MatchString); at >= 0 {
+			r.note(idPodPattern, record.SeverityInfo, patternFix(r.workload),
+				"selects pod=~%q, which matches %s too: load of a workload named %s would be counted here", pattern, taken[at], strings.TrimSuffix(taken[at], strings.TrimPrefix(own, r.workload.Name)))
 		}
 	}
 }
 
 func (r triggerRules) coarseBucket() {
-	if _, quantile := r.source.Quantile(); !quantile || r.trigger.Target <= 0 {
+	// A product with the replica count has the target of one replica.
+	plain := !query.Arithmetic(r.source.Query()) || r.averaged() && query.TimesPods(r.source.Query())
+	if _, quantile := r.source.Quantile(); !quantile || !plain || r.trigger.Target <= 0 {
 		return
 	}
 	low, high, known := bucketOf(r.source.Query(), r.trigger.Target)
@@ -183,27 +179,4 @@ func (r triggerRules) emptyIsZero() {
 	}
 	r.note(idEmptyZero, record.SeverityInfo, `metadata.ignoreNullValues: "false", with a fallback`,
 		"%s from NaN and from a series that does not exist%s", reads, covered)
-}
-
-// edges: where a threshold really acts, tolerance included.
-func (r triggerRules) edges() {
-	target, edge := r.trigger.Target, r.trigger.Target*(1+r.tolerance)
-	top := bound(r.source.Query())
-	perReplica := r.averaged() && query.Outer(r.source.Query()) == "sum"
-	if top > 0 && target > 0 && edge >= top {
-		r.note(idUnreachable, record.SeverityError, "a threshold below "+number(math.Floor(1000*top/(1+r.tolerance))/1000),
-			"never adds a replica: it acts above %s x %s = %s, and one replica reports %s at most", number(target), number(1+r.tolerance), number(edge), number(top))
-	} else if top == 1 && perReplica && target > 0 {
-		r.note(idKVEdges, record.SeverityInfo, "a threshold lower by the tolerance, if "+number(target)+" was meant: "+number(math.Round(1000*target/(1+r.tolerance))/1000),
-			"adds a replica above %s with 1, %s with 2, %s with 3 replicas: the threshold %s and the tolerance of %s%%",
-			number(edge), number(2*edge), number(3*edge), number(target), number(100*r.tolerance))
-	}
-	if t := r.trigger; !t.FromFallback && t.Reason == string(hpa.WithinTolerance) && t.Ratio != nil && *t.Ratio >= 1 && t.AddsAt != nil {
-		reached := "is above its target"
-		if *t.Ratio == 1 {
-			reached = "is at its target"
-		}
-		r.note(idWithinTolerance, record.SeverityInfo, "a threshold lower by the tolerance, if that was not meant",
-			"%s and adds nothing: it acts above %s", reached, number(*t.AddsAt-0.001))
-	}
 }

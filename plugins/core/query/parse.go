@@ -1,6 +1,7 @@
 package query
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -81,6 +82,13 @@ func topLevel(expr string, visit func(i int) bool) {
 // binary splits an expression at its outer operators. union says that one of
 // them is "or", which adds series.
 func binary(expr string) (operands []string, union bool) {
+	operands, operators := split(expr)
+	return operands, slices.ContainsFunc(operators, func(op string) bool { return strings.EqualFold(op, "or") })
+}
+
+// split returns the operands and the operators between them, as they stand: it
+// knows no precedence.
+func split(expr string) (operands, operators []string) {
 	start := 0
 	skip := -1
 	topLevel(expr, func(i int) bool {
@@ -94,7 +102,7 @@ func binary(expr string) (operands []string, union bool) {
 		if operand := strings.TrimSpace(expr[start:i]); operand != "" {
 			operands = append(operands, operand)
 		}
-		union = union || strings.EqualFold(expr[i:i+size], "or")
+		operators = append(operators, expr[i:i+size])
 		skip = i + size
 		start = skip + matching(expr[skip:])
 		skip = start
@@ -103,7 +111,7 @@ func binary(expr string) (operands []string, union bool) {
 	if rest := strings.TrimSpace(expr[start:]); rest != "" {
 		operands = append(operands, rest)
 	}
-	return operands, union
+	return operands, operators
 }
 
 // operatorAt returns the length of the operator at i, 0 for none.

@@ -1,6 +1,8 @@
 package query
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -86,6 +88,67 @@ func TestTraits(t *testing.T) {
 	}
 }
 
+func TestBoundsOf(t *testing.T) {
+	metric := func(name string) (Bounds, bool) { return Bounds{High: 1}, name == "usage" }
+	for expr, want := range map[string]string{
+		`avg(usage{a="b"})`:                 "0 1 false",
+		`100 * avg(usage)`:                  "0 100 false",
+		`(avg(usage)) * 100`:                "0 100 false",
+		`avg(usage) / 0.01`:                 "0 100 false",
+		`-2 * max(usage)`:                   "-2 0 false",
+		`1 - avg(usage)`:                    "0 1 false",
+		`100 * (1 - avg(usage))`:            "0 100 false",
+		`100 * sum(usage)`:                  "0 100 true",
+		`sum(100 * usage)`:                  "0 100 true",
+		`sum(usage) or vector(0)`:           "0 1 true",
+		`max_over_time(sum(usage)[5m:15s])`: "0 1 true",
+		`sum(max_over_time(usage[5m]))`:     "0 1 true",
+		`sum(sum by (pod) (usage))`:         "0 1 true",
+		`avg(sum by (pod) (usage))`:         "",
+		`1 - sum(usage)`:                    "",
+		`avg(usage) * count(usage)`:         "",
+		`avg(usage) * 100 - 5`:              "",
+		`rate(usage[5m])`:                   "",
+		`avg(other)`:                        "",
+		`avg(usage:more)`:                   "",
+		`histogram_quantile(0.9, usage)`:    "",
+		`avg(usage) / 0`:                    "",
+		`avg(usage) ^ 2`:                    "",
+		`sum(usage) / count(usage)`:         "",
+		`clamp_max(sum(usage), 1)`:          "",
+	} {
+		got := ""
+		if b, ok := BoundsOf(expr, metric); ok {
+			got = fmt.Sprint(b.Low, b.High, b.Summed)
+			got = strings.ReplaceAll(got, "-0 ", "0 ")
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", expr, got, want)
+		}
+	}
+}
+
+func TestSelections(t *testing.T) {
+	got := Selections(`sum(x{pod=~"d-.*",pod!~"d-canary-.*"}) + sum(y{pod=~"e-.*", pod != "e-1"}) + z{pod!="a"} + f("{pod=~\"g\"}")`, "pod")
+	want := []Selection{{[]string{"d-.*"}, []string{"d-canary-.*"}}, {[]string{"e-.*"}, []string{"e-1"}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if !got[0].Excludes("d-canary-1") || got[0].Excludes("d-1") {
+		t.Error("excludes wrongly")
+	}
+}
+
+func TestTimesPods(t *testing.T) {
+	for expr, want := range map[string]bool{
+		`histogram_quantile(0.9, x) * count(up)`: true, `scalar(count(up)) * avg(x)`: true, `avg(x) / count(up)`: false, `avg(x) * 100`: false, `avg(x)`: false,
+	} {
+		if got := TimesPods(expr); got != want {
+			t.Errorf("%s: got %t", expr, got)
+		}
+	}
+}
+
 // FuzzCount: no text makes it panic or run for long.
 func FuzzCount(f *testing.F) {
 	for _, seed := range []string{`sum by (a) (x{b=~"c"}[5m])`, `((`, `a or b - -1e-3`, "`", `x[`, `by(`} {
@@ -97,5 +160,6 @@ func FuzzCount(f *testing.F) {
 		Divided(expr)
 		Window(expr)
 		Patterns(expr, "pod")
+		BoundsOf(expr, func(string) (Bounds, bool) { return Bounds{High: 1}, true })
 	})
 }

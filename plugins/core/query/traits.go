@@ -72,16 +72,15 @@ func duration(text string) time.Duration {
 	return total
 }
 
-// Patterns returns the regular expressions that label is matched against.
-func Patterns(expr, label string) []string {
-	var patterns []string
-	matcher := regexp.MustCompile(`\b` + regexp.QuoteMeta(label) + `\s*=~\s*"((?:[^"\\]|\\.)*)"`)
-	for _, found := range matcher.FindAllStringSubmatch(expr, -1) {
-		pattern, err := strconv.Unquote(`"` + found[1] + `"`)
-		if err != nil {
-			pattern = found[1]
-		}
-		patterns = append(patterns, pattern)
-	}
-	return patterns
+// TimesPods says that an expression is a product with a count of pods: what
+// was measured for one replica is multiplied back.
+func TimesPods(expr string) bool {
+	operands, operators := split(unwrap(expr))
+	return len(operands) == 2 && len(operators) == 1 && operators[0] == "*" && (PerPod(operands[0]) || PerPod(operands[1]))
+}
+
+// Arithmetic says that the outermost of an expression is an operator.
+func Arithmetic(expr string) bool {
+	_, operators := split(unwrap(expr))
+	return len(operators) > 0
 }
