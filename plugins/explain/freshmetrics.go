@@ -69,7 +69,7 @@ func (o *options) readMetrics(ctx context.Context, link chain.Chain) []freshSamp
 func identified(link chain.Chain, index int) record.FreshValue {
 	metric := hpa.FromObject(link.HPA, hpa.AnyCount(), hpa.AnyCount(), hpa.Version{}, time.Time{}).Metrics[index]
 	trigger := record.ScalingTrigger{Label: metric.Name}
-	identify(&trigger, link.ScaledObject, metric)
+	identify(&trigger, link, metric)
 	return record.FreshValue{Index: trigger.Index, Label: trigger.Label, Metric: metric.Name}
 }
 

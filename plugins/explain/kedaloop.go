@@ -88,17 +88,24 @@ func kedaFallback(so keda.ScaledObject, version keda.Version, size *int32) *reco
 		FailureThreshold: fallback.FailureThreshold,
 		Failures:         []record.MetricFailure{},
 	}
-	if size != nil && out.Behavior != keda.FallbackScalingModifiers {
-		asks := so.FallbackReplicas(version, *size)
-		out.AsksFor = &asks
-	}
+	asked := map[string]*int32{}
 	for _, metric := range so.Metrics(version) {
+		if size != nil && out.Behavior != keda.FallbackScalingModifiers && metric.Source == keda.SourceExternal {
+			asks := so.FallbackAsks(version, metric, *size)
+			asked[metric.Name] = &asks
+			if out.AsksFor == nil || asks > *out.AsksFor {
+				out.AsksFor = &asks
+			}
+		}
 		if problem := so.FallbackProblem(version, metric.TargetType); metric.Source == keda.SourceExternal && problem != keda.FallbackFine {
 			out.Problem = string(problem)
 		}
 	}
-	for _, failed := range so.FailedMetrics() {
-		entry := record.MetricFailure{Metric: failed.Metric, Count: failed.Failures, Active: failed.Active}
+	for _, failed := range so.FailedMetrics(version) {
+		entry := record.MetricFailure{Metric: failed.Metric, Count: failed.Failures, Active: failed.Active, Off: failed.Off}
+		if entry.AsksFor = asked[failed.Metric]; entry.AsksFor == nil {
+			entry.AsksFor = out.AsksFor
+		}
 		if index := so.TriggerOf(failed.Metric); index >= 0 {
 			entry.Label = so.Spec.Triggers[index].Label()
 		}

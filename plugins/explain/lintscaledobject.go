@@ -56,6 +56,9 @@ func (f *findings) fallbackOff(so keda.ScaledObject, explained record.ScalingCha
 	said := map[keda.FallbackProblem]bool{}
 	for _, metric := range so.Metrics(version) {
 		problem := so.FallbackProblem(version, metric.TargetType)
+		if metric.Source == keda.SourceExternal && problem == keda.FallbackFine {
+			f.fallbackCut(so, version, metric)
+		}
 		if metric.Source != keda.SourceExternal || said[problem] {
 			continue
 		}
@@ -72,6 +75,22 @@ func (f *findings) fallbackOff(so keda.ScaledObject, explained record.ScalingCha
 				"the fallback never acts: failureThreshold %d and replicas %d may not be negative", so.Spec.Fallback.FailureThreshold, replicas)
 		}
 	}
+}
+
+// fallbackCut: before 2.18 a target that is no whole number makes the fallback
+// ask for less, one below 1 for nothing.
+func (f *findings) fallbackCut(so keda.ScaledObject, version keda.Version, metric keda.Metric) {
+	replicas := so.Spec.Fallback.Replicas
+	asks := so.FallbackAsks(version, metric, replicas)
+	if asks >= replicas || metric.TargetMilli == nil {
+		return
+	}
+	severity := record.SeverityWarning
+	if asks == 0 {
+		severity = record.SeverityError
+	}
+	f.add(idFallbackOff, severity, metric.Name, "a whole number for the threshold, scaled with the query; or KEDA 2.18 or later",
+		"the fallback asks for %d replicas, not %d, when %s fails: KEDA %s cuts the target %s off to a whole number", asks, replicas, metric.Name, version, number(float64(*metric.TargetMilli)/1000))
 }
 
 func (f *findings) zeroAndIdle(so keda.ScaledObject) {

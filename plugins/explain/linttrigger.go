@@ -170,7 +170,7 @@ func (r triggerRules) emptyIsZero() {
 		return
 	}
 	reads := "would read 0 from an empty result,"
-	if r.trigger.ValueHigh != nil {
+	if r.trigger.ValueHigh != nil && !r.trigger.FromFallback {
 		reads = "reads 0, as it does from an empty result,"
 	}
 	covered := ""

@@ -42,6 +42,25 @@ func TestHintsOfOneTarget(t *testing.T) {
 	}
 }
 
+// TestFallbackCutOff: before KEDA 2.18 a target of 0.5 was 0 to the fallback.
+func TestFallbackCutOff(t *testing.T) {
+	of := func(threshold, more string) string {
+		return manifest(atLeast1+"  fallback: {failureThreshold: 3, replicas: 6}\n", trigger(queue, threshold, more)) +
+			"status: {externalMetricNames: [s0-prometheus], health: {s0-prometheus: {numberOfFailures: 9, status: Failing}}}\n---\n" + strings.Replace(plainHPA, "name: mine,", "name: keda-hpa-chat,", 1) +
+			"---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: chat-predictor, namespace: models}\nspec: {replicas: 3}\n"
+	}
+	yaml, whole, value := of("0.5", ""), of("5", ""), of("5", whole)
+	for _, test := range []struct{ yaml, version, says string }{
+		{yaml, "2.16", "it asks for 0 (static)"}, {yaml, "2.16", "the fallback asks for 0 replicas, not 6"}, {yaml, "2.18", "it asks for 6 (static)"}, {whole, "2.16", "it asks for 6 (static)"},
+		{value, "2.16", "the fallback does nothing for it"}, {value, "2.18", "it asks for 6 (static)"},
+	} {
+		stdout, _, err := run(t, test.yaml, "-f", "-", "--keda-version", test.version)
+		if err != nil || !strings.Contains(stdout, test.says) || strings.Contains(stdout, "cuts") != (test.yaml == yaml && test.version == "2.16") {
+			t.Errorf("%s: %v, wanted %q:\n%s", test.version, err, test.says, stdout)
+		}
+	}
+}
+
 // TestKEDAVersionOfFiles: objects that tell no version of KEDA get one.
 func TestKEDAVersionOfFiles(t *testing.T) {
 	yaml := manifest(atLeast1+"  fallback: {failureThreshold: 3, replicas: 2}\n", trigger(queue, "2", whole))

@@ -176,8 +176,12 @@ func fallbackLines(c record.ScalingChain) []string {
 			name = number + " " + failure.Clean(failed.Label)
 		}
 		asks := "leaves it to the formula"
-		if f.AsksFor != nil {
-			asks = fmt.Sprintf("asks for %d", *f.AsksFor)
+		if failed.AsksFor != nil {
+			asks = fmt.Sprintf("asks for %d", *failed.AsksFor)
+		}
+		if failed.Off {
+			lines = append(lines, fmt.Sprintf("fallback       %s failed %d times in a row; the fallback does nothing for it", name, failed.Count))
+			continue
 		}
 		if failed.Active {
 			lines = append(lines, fmt.Sprintf("fallback       active: %s failed %d times in a row; it %s (%s)", name, failed.Count, asks, f.Behavior))

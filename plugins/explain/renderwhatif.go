@@ -206,7 +206,7 @@ func afterText(d time.Duration) string {
 // spanText is a duration such as 45s, 5m or 1m15s.
 func spanText(d time.Duration) string {
 	text := d.String()
-	if d%time.Minute == 0 {
+	if d != 0 && d%time.Minute == 0 {
 		text = strings.TrimSuffix(text, "0s")
 	}
 	return text

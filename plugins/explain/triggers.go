@@ -19,7 +19,7 @@ func triggersOf(link chain.Chain, decision hpa.Decision, check hpa.Check) []reco
 		if proposal.Reason != hpa.MetricFailed {
 			trigger.Proposes = optionalRange(check.Proposals[i])
 		}
-		identify(&trigger, link.ScaledObject, proposal.Metric)
+		identify(&trigger, link, proposal.Metric)
 		triggers = append(triggers, trigger)
 	}
 	return triggers
@@ -71,7 +71,8 @@ func units(milli *int64) *float64 {
 }
 
 // identify finds the ScaledObject's trigger behind a metric.
-func identify(trigger *record.ScalingTrigger, so *keda.ScaledObject, metric hpa.Metric) {
+func identify(trigger *record.ScalingTrigger, link chain.Chain, metric hpa.Metric) {
+	so := link.ScaledObject
 	if so == nil {
 		return
 	}
@@ -86,7 +87,8 @@ func identify(trigger *record.ScalingTrigger, so *keda.ScaledObject, metric hpa.
 	if health, known := so.Status.Health[metric.Name]; known {
 		trigger.Failures = health.NumberOfFailures
 	}
-	for _, failed := range so.FailedMetrics() {
+	version, _ := kedaVersionOf(link)
+	for _, failed := range so.FailedMetrics(version) {
 		trigger.FromFallback = trigger.FromFallback || failed.Active && failed.Metric == metric.Name && so.Spec.Fallback != nil
 	}
 	if activity, known := so.Status.TriggersActivity[metric.Name]; known {
@@ -114,7 +116,7 @@ func idleTriggers(link chain.Chain, version hpa.Version) []record.ScalingTrigger
 	triggers := []record.ScalingTrigger{}
 	for _, proposal := range decision.Proposals {
 		trigger := triggerOf(proposal)
-		identify(&trigger, link.ScaledObject, proposal.Metric)
+		identify(&trigger, link, proposal.Metric)
 		triggers = append(triggers, trigger)
 	}
 	return triggers

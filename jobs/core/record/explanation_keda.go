@@ -93,6 +93,11 @@ type MetricFailure struct {
 	Label  string `json:"label"`
 	Count  int32  `json:"count"`
 	Active bool   `json:"active"`
+	// Off: the fallback does nothing for it, however often it fails.
+	Off bool `json:"off"`
+	// AsksFor is as that of the fallback, for this metric: before KEDA 2.18 it
+	// may be less, as the target was cut off to a whole number.
+	AsksFor *int32 `json:"asks_for"`
 }
 
 // KEDAModifiers are the scalingModifiers.

@@ -1,6 +1,7 @@
 package keda
 
 import (
+	"math"
 	"strconv"
 )
 
@@ -72,6 +73,17 @@ func (s ScaledObject) FallbackReplicas(v Version, current int32) int32 {
 		return min(current, fallback.Replicas)
 	}
 	return fallback.Replicas
+}
+
+// FallbackAsks is the size that the HPA arrives at for a metric while the
+// fallback is active. Before 2.18 the target was cut off to a whole number: with
+// a target of 0.5 the fallback asks for none, with 2.5 for a fifth too few.
+func (s ScaledObject) FallbackAsks(v Version, metric Metric, current int32) int32 {
+	replicas := s.FallbackReplicas(v, current)
+	if v.since(18, 0) || metric.TargetMilli == nil || *metric.TargetMilli <= 0 {
+		return replicas
+	}
+	return int32(math.Ceil(math.Trunc(metric.target.AsApproximateFloat64()) * 1000 * float64(replicas) / float64(*metric.TargetMilli)))
 }
 
 // fallbackValue is the metric that KEDA reports while the fallback is active:

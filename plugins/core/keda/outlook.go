@@ -41,13 +41,14 @@ func (s ScaledObject) Outlook(v Version, current int32, now time.Time) Outlook {
 type FailedMetric struct {
 	Metric   string
 	Failures int32
-	// Active: the fallback stands in for it.
-	Active bool
+	// Active: the fallback stands in for it. Off: it does nothing for a metric
+	// of this type, however often that fails.
+	Active, Off bool
 }
 
 // FailedMetrics lists the external metrics that fail now, in their order, by
 // the health in the status. KEDA keeps it only where a fallback works.
-func (s ScaledObject) FailedMetrics() []FailedMetric {
+func (s ScaledObject) FailedMetrics(v Version) []FailedMetric {
 	failed := []FailedMetric{}
 	for _, name := range s.Status.ExternalMetricNames {
 		health := s.Status.Health[name]
@@ -55,7 +56,12 @@ func (s ScaledObject) FailedMetrics() []FailedMetric {
 			continue
 		}
 		count := *health.NumberOfFailures
-		failed = append(failed, FailedMetric{Metric: name, Failures: count, Active: count > s.Spec.Fallback.FailureThreshold})
+		one := FailedMetric{Metric: name, Failures: count}
+		if index := s.TriggerOf(name); index >= 0 {
+			one.Off = s.FallbackProblem(v, s.metricOf(v, index, s.Spec.Triggers[index]).TargetType) != FallbackFine
+		}
+		one.Active = !one.Off && count > s.Spec.Fallback.FailureThreshold
+		failed = append(failed, one)
 	}
 	return failed
 }

@@ -9,7 +9,7 @@ func TestForeignAdapter(t *testing.T) {
 	so := one(t, `"metadata":{"threshold":"2"}`, `{"failureThreshold":3,"replicas":6}`, `null`, 0)
 	so.Status.ExternalMetricNames = []string{"s0-prometheus"}
 	so.Status.Health = map[string]Health{"s0-prometheus": {NumberOfFailures: new(int32(0)), Status: "Happy"}}
-	if failed := so.FailedMetrics(); len(failed) != 0 {
+	if failed := so.FailedMetrics(Newest()); len(failed) != 0 {
 		t.Errorf("got %+v", failed)
 	}
 }
@@ -19,9 +19,38 @@ func TestFailedMetrics(t *testing.T) {
 	for failures, active := range map[int]bool{1: false, 3: false, 4: true} {
 		so := one(t, `"metadata":{"threshold":"2"}`, `{"failureThreshold":3,"replicas":6}`, `null`, failures)
 		so.Status.ExternalMetricNames = []string{"s0-prometheus"}
-		got := so.FailedMetrics()
+		got := so.FailedMetrics(Newest())
 		if len(got) != 1 || got[0].Active != active || got[0].Failures != int32(failures) {
 			t.Errorf("%d failures: got %+v", failures, got)
+		}
+	}
+}
+
+// TestFallbackOfOldVersions: before 2.18 a target below 1 was 0, and one of type
+// Value had no fallback.
+func TestFallbackOfOldVersions(t *testing.T) {
+	for name, test := range map[string]struct {
+		trigger string
+		minor   int
+		asks    int32
+		off     bool
+	}{
+		"half, cut off":    {`"metadata":{"threshold":"0.5"}`, 17, 0, false},
+		"2.5, cut off":     {`"metadata":{"threshold":"2.5"}`, 16, 5, false},
+		"whole":            {`"metadata":{"threshold":"2"}`, 16, 6, false},
+		"half":             {`"metadata":{"threshold":"0.5"}`, 18, 6, false},
+		"value, none":      {`"metricType":"Value","metadata":{"threshold":"5"}`, 17, 6, true},
+		"value, supported": {`"metricType":"Value","metadata":{"threshold":"5"}`, 18, 6, false},
+	} {
+		v := Version{2, test.minor, 0}
+		so := one(t, test.trigger, `{"failureThreshold":3,"replicas":6}`, `null`, 9)
+		so.Status.ExternalMetricNames = []string{"s0-prometheus"}
+		failed := so.FailedMetrics(v)
+		if len(failed) != 1 || failed[0].Off != test.off || failed[0].Active == test.off {
+			t.Errorf("%s: got %+v", name, failed)
+		}
+		if got := so.FallbackAsks(v, so.Metrics(v)[0], 3); got != test.asks {
+			t.Errorf("%s: asks for %d", name, got)
 		}
 	}
 }
