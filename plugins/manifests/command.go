@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -55,9 +56,9 @@ is in it.`,
 func names() []string {
 	var all []string
 	// The walk is over files in memory and cannot fail.
-	_ = fs.WalkDir(manifests.Files, ".", func(path string, entry fs.DirEntry, err error) error {
+	_ = fs.WalkDir(manifests.Files, ".", func(file string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
-			all = append(all, strings.TrimSuffix(path, ".yaml"))
+			all = append(all, strings.TrimSuffix(file, ".yaml"))
 		}
 		return err
 	})
@@ -69,11 +70,13 @@ func read(name string) ([][]byte, error) {
 	name = strings.TrimSuffix(strings.Trim(name, "/"), ".yaml")
 	var files [][]byte
 	for _, candidate := range names() {
-		if candidate != name && !strings.HasPrefix(candidate, name+"/") {
+		// A trace is printed alone: it cannot stand between YAML documents.
+		below := strings.HasPrefix(candidate, name+"/") && path.Ext(candidate) != ".csv"
+		if candidate != name && !below {
 			continue
 		}
 		file := candidate
-		if !strings.HasSuffix(file, ".json") {
+		if path.Ext(file) == "" {
 			file += ".yaml"
 		}
 		data, err := fs.ReadFile(manifests.Files, file)
