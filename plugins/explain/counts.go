@@ -33,7 +33,7 @@ func countsOf(link chain.Chain) record.ReplicaCounts {
 			ready := chain.Ready(link.Pods)
 			counts.Ready = &ready
 		}
-	case link.HPA != nil:
+	case link.HPA != nil && hpa.ObservedIn(link.HPA).Synced:
 		counts.Spec = &link.HPA.Status.CurrentReplicas
 	}
 	switch {

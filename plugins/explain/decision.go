@@ -16,6 +16,8 @@ func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at momen
 	out := &record.ScalingDecision{
 		Path:          string(d.Path),
 		From:          d.Input.Replicas.Spec,
+		Min:           d.Input.Min,
+		Max:           d.Input.Max,
 		Blocking:      string(check.Blocking),
 		ToleranceUp:   up,
 		ToleranceDown: down,
@@ -23,6 +25,9 @@ func decisionOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at momen
 		Exact:         d.Desired.Exact(),
 		HiddenInputs:  []string{},
 		Assumes:       []string{},
+	}
+	if b := d.Input.Behavior; b != nil {
+		out.UpDisabled, out.DownDisabled = b.Up.Select == hpa.SelectDisabled, b.Down.Select == hpa.SelectDisabled
 	}
 	if d.Path == hpa.ByMetrics && check.Blocking != hpa.AllFailed {
 		out.Raw = optionalRange(check.Raw)
@@ -96,11 +101,24 @@ func stabilizationOf(d hpa.Decision, check hpa.Check, observed hpa.Observed, at 
 		return step
 	}
 	step.Applied = &applied
-	if applied && !at.time.IsZero() {
+	if applied && dated(observed, at) {
 		released := d.Input.HeldBy(observed).Add(window).UTC().Truncate(time.Second)
 		step.ReleasedBy = &released
 	}
 	return step
+}
+
+// dated says whether the moment tells when the last sync was. Where saved objects
+// mention no time after the last rescale, they may have been read long after it,
+// unless the last sync is the one that made it.
+func dated(observed hpa.Observed, at moment) bool {
+	switch {
+	case at.time.IsZero():
+		return false
+	case at.source != sourceObjects, observed.LastScale == nil, at.time.After(*observed.LastScale):
+		return true
+	}
+	return hpa.AbleReason(observed.Able) == hpa.SucceededRescale
 }
 
 func rateLimitOf(d hpa.Decision, check hpa.Check, observed hpa.Observed) *record.RateLimitStep {

@@ -106,6 +106,9 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 		if out.State != record.ChainNotSynced {
 			out.Decision = decisionOf(decision, check, observed, at)
 			out.Check = checkOf(check, observed)
+			if unscalable(out.Check) {
+				holdUnlooked(&out)
+			}
 			if edited {
 				out.Decision.Exact = false
 				out.Decision.HiddenInputs = append(out.Decision.HiddenInputs, "a sync with the HPA's spec as it is now")
@@ -128,6 +131,17 @@ func explainChain(link chain.Chain, version hpa.Version, at moment, several bool
 		})
 	}
 	return out
+}
+
+// holdUnlooked is the outcome of a sync that ended before the metrics: what the
+// status shows of them is of an earlier one.
+func holdUnlooked(out *record.ScalingChain) {
+	d := out.Decision
+	d.Raw, d.Stabilization, d.RateLimit = nil, nil, nil
+	d.Desired, d.Exact, d.HiddenInputs = record.CountRange{Low: d.From, High: &d.From}, true, []string{}
+	for i := range out.Triggers {
+		out.Triggers[i].Winner = false
+	}
 }
 
 // decide carries out the sync that the HPA's status tells of.

@@ -55,12 +55,12 @@ func goalOf(c record.ScalingChain) goal {
 		return g
 	}
 	g.size, g.known = exact(raw)
-	if top := c.Replicas.Max; top != nil && raw.Low > *top {
-		g.size, g.known = *top, true
-		g.clamped = fmt.Sprintf(": the metrics ask for %s, the maximum is %d", rangeText(raw), *top)
+	if top := c.Decision.Max; raw.Low > top {
+		g.size, g.known = top, true
+		g.clamped = fmt.Sprintf(": the metrics ask for %s, the maximum is %d", rangeText(raw), top)
 	}
-	if bottom := c.Replicas.Min; bottom != nil && mostOf(*raw) < max(*bottom, 1) {
-		g.size, g.known = max(*bottom, 1), true
+	if bottom := c.Decision.Min; mostOf(*raw) < bottom {
+		g.size, g.known = bottom, true
 		g.clamped = fmt.Sprintf(": the metrics ask for %s, the minimum is %d", rangeText(raw), g.size)
 	}
 	if g.known {

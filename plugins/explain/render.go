@@ -73,7 +73,11 @@ func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
 		line = plural(*c.Replicas.Spec, "replica", "replicas")
 	}
 	if c.Replicas.Min != nil && c.Replicas.Max != nil {
-		line += fmt.Sprintf(" (range %d-%d", *c.Replicas.Min, *c.Replicas.Max)
+		low, high, wanted := rangeNow(c)
+		line += fmt.Sprintf(" (range %d-%d", low, high)
+		if wanted != "" {
+			line += " by the HPA, " + wanted + " by the ScaledObject"
+		}
 		if idle := c.Replicas.Idle; idle != nil {
 			line += fmt.Sprintf(", idle %d", *idle)
 		}
@@ -88,6 +92,18 @@ func sizeLine(e record.ScalingExplanation, c record.ScalingChain) string {
 	return line + changeText(e, c.LastChange)
 }
 
+// rangeNow are the bounds that the HPA keeps to, and those that the ScaledObject
+// wants where KEDA has not written these; "" where it has. The HPA of a
+// ScaledObject with the minimum 0 has the minimum 1: KEDA takes the last step.
+func rangeNow(c record.ScalingChain) (low, high int32, wanted string) {
+	low, high = *c.Replicas.Min, *c.Replicas.Max
+	d := c.Decision
+	if d == nil || (c.KEDA != nil && max(low, 1) == d.Min || low == d.Min) && high == d.Max {
+		return low, high, ""
+	}
+	return d.Min, d.Max, boundsText(c.Replicas)
+}
+
 // changeText is who changed the size last, and when.
 func changeText(e record.ScalingExplanation, change *record.ReplicaChange) string {
 	if change == nil {
@@ -95,7 +111,12 @@ func changeText(e record.ScalingExplanation, change *record.ReplicaChange) strin
 	}
 	text := ", last changed"
 	if change.Time != nil {
-		text += " " + agoText(e.AsOf.Time, *change.Time)
+		moment := e.AsOf.Time
+		if e.AsOf.Source == sourceObjects && moment != nil && !moment.After(*change.Time) {
+			// Nothing in the objects is newer: when they were read is not known.
+			moment = nil
+		}
+		text += " " + agoText(moment, *change.Time)
 	}
 	if change.By == "" {
 		return text + "; by whom is unknown: " + change.Reason
@@ -115,7 +136,7 @@ func renderTriggers(text *strings.Builder, c record.ScalingChain, width int) err
 		}
 		table.Rows = append(table.Rows, []string{
 			output.Cell(triggerName(t)), valueText(t), targetText(t), rangeText(t.Proposes), wins,
-			output.Cell(whyText(t, c.Decision, c.Replicas.Ready)),
+			output.Cell(whyText(t, c)),
 		})
 	}
 	text.WriteString("\n")

@@ -27,7 +27,7 @@ func renderDecision(text *strings.Builder, c record.ScalingChain) {
 func headline(c record.ScalingChain) (head string, details []string) {
 	switch c.State {
 	case record.ChainPaused:
-		return "none: the ScaledObject is paused", []string{"KEDA has removed the HPA; the size stays until the pause annotation is removed"}
+		return "none: the ScaledObject is paused", []string{pausedText(c)}
 	case record.ChainStatic:
 		return "none: nothing scales this workload", []string{"no HPA and no ScaledObject has it as its target; its size is what somebody wrote"}
 	case record.ChainNew:
@@ -38,6 +38,10 @@ func headline(c record.ScalingChain) (head string, details []string) {
 		return "none yet: the HPA controller has not looked at this HPA", nil
 	}
 	d := c.Decision
+	if unscalable(c.Check) {
+		return fmt.Sprintf("held at %d: the HPA could not read the size (FailedGetScale)", d.From),
+			[]string{"the values are those of an earlier sync: this one read none"}
+	}
 	switch hpa.Path(d.Path) {
 	case hpa.Disabled:
 		return "none: the size is 0, and an HPA does not leave it",
@@ -63,6 +67,20 @@ func headline(c record.ScalingChain) (head string, details []string) {
 			[]string{fmt.Sprintf("the other metrics ask for %s", rangeText(d.Raw))}
 	}
 	return byMetrics(c)
+}
+
+// pausedText says where the size stays: a count to pause at is written first.
+func pausedText(c record.ScalingChain) string {
+	const until = "until the pause annotation is removed"
+	if k := c.KEDA; k != nil && k.Pause.Replicas != nil && c.Replicas.Spec != nil && *k.Pause.Replicas != *c.Replicas.Spec {
+		return fmt.Sprintf("KEDA removes the HPA and sets the size to %d, where it stays %s", *k.Pause.Replicas, until)
+	}
+	return "KEDA has removed the HPA; the size stays " + until
+}
+
+// unscalable says that the last sync ended before any metric was looked at.
+func unscalable(check *record.ControllerCheck) bool {
+	return check != nil && !check.Compared && check.AbleToScale == string(hpa.FailedGetScale)
 }
 
 func failedText(triggers []record.ScalingTrigger) string {

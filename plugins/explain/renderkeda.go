@@ -47,7 +47,7 @@ func pauseLines(c record.ScalingChain) []string {
 	pause := c.KEDA.Pause
 	switch {
 	case pause.All && pause.Replicas != nil:
-		return []string{fmt.Sprintf("pause          held at %d (paused-replicas)", *pause.Replicas)}
+		return []string{fmt.Sprintf("pause          at %d (paused-replicas)", *pause.Replicas)}
 	case pause.All:
 		return nil
 	}

@@ -148,6 +148,9 @@ func syncText(d *record.ScalingDecision, check *record.ControllerCheck) string {
 		return "none: an HPA does not leave 0"
 	}
 	// desiredReplicas is then left from an earlier sync, if there was one.
+	if unscalable(check) {
+		return fmt.Sprintf("%d (held: FailedGetScale)", d.From)
+	}
 	switch hpa.Blocking(d.Blocking) {
 	case hpa.AllFailed, hpa.DownBlocked:
 		return fmt.Sprintf("%d (held: a metric failed)", d.From)

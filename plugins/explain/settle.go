@@ -108,6 +108,22 @@ func settle(in hpa.Input, period time.Duration) *record.SettledSize {
 	return out
 }
 
+// arrived shortens the way to a size that the controller has asked for already:
+// its windows let it.
+func arrived(to *record.SettledSize, desired int32) {
+	if size, known := exact(settledRange(to)); !known || size != desired || to.Unsettled || len(to.Path) != 1 {
+		return
+	}
+	to.AfterSeconds, to.Path[0].Seconds = 0, 0
+}
+
+func settledRange(to *record.SettledSize) *record.CountRange {
+	if to == nil {
+		return nil
+	}
+	return &to.Replicas
+}
+
 func exactRescales(rescales hpa.Rescales) bool {
 	for _, r := range slices.Concat(rescales.Up, rescales.Down) {
 		if !r.Delta.Exact() {

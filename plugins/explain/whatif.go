@@ -103,6 +103,9 @@ func whatIf(link chain.Chain, today hpa.Decision, observed hpa.Observed, out rec
 	what.Replicas = countsWith(out.Replicas, settings)
 	todayLow, todayHigh := known(today)
 	what.SettlesToday, what.Settles = settleBoth(todayLow, todayHigh, at.sync()), settleBoth(low, high, at.sync())
+	if out.Check != nil && out.Check.Compared && out.Check.Agrees {
+		arrived(what.SettlesToday, out.Check.DesiredReplicas)
+	}
 	if link.ScaledObject != nil {
 		size := link.HPA.Status.CurrentReplicas
 		if out.Replicas.Spec != nil {

@@ -12,6 +12,20 @@ import (
 	"github.com/kubectl-inference/kubectl-inference/plugins/core/hpa"
 )
 
+// inFormula is the value with as many digits as its share of the target needs to
+// be seen: 30.001 / 5 rounds up to 7.
+func inFormula(t record.ScalingTrigger) string {
+	text := valueText(t)
+	if t.Utilization != nil || t.ValueLow == nil || t.Target == 0 {
+		return text
+	}
+	shown, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.Ceil(shown/t.Target) == math.Ceil(*t.ValueHigh/t.Target) {
+		return text
+	}
+	return number(*t.ValueHigh)
+}
+
 // number is a value for people: whole from 1000 on, else up to three decimals.
 func number(value float64) string {
 	if math.Abs(value) >= 1000 {
@@ -100,7 +114,8 @@ func ratioText(t record.ScalingTrigger) string {
 }
 
 // whyText says how a proposal came about, and what would change it.
-func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) string {
+func whyText(t record.ScalingTrigger, c record.ScalingChain) string {
+	d, ready := c.Decision, c.Replicas.Ready
 	switch hpa.ProposalReason(t.Reason) {
 	case hpa.MetricFailed:
 		return "failed: " + t.Failure
@@ -138,19 +153,19 @@ func whyText(t record.ScalingTrigger, d *record.ScalingDecision, ready *int32) s
 		if t.Ratio != nil {
 			ratio = *t.Ratio
 		}
-		return fmt.Sprintf("ratio %.2f is within the %s%% tolerance%s", ratio, number(tolerance*100), edgeText(t))
+		return fmt.Sprintf("ratio %.2f is within the %s%% tolerance%s", ratio, number(tolerance*100), edgeText(t, c))
 	}
 	if t.MetricType != string(hpa.External) && t.MetricType != string(hpa.Object) {
-		return fmt.Sprintf("ceil(%s x pods with a sample)%s", ratioText(t), edgeText(t))
+		return fmt.Sprintf("ceil(%s x pods with a sample)%s", ratioText(t), edgeText(t, c))
 	}
 	if t.TargetType == string(hpa.Value) {
 		pods := "ready pods"
 		if ready != nil {
 			pods = fmt.Sprintf("%d ready", *ready)
 		}
-		return fmt.Sprintf("ceil(%s / %s x %s)%s", valueText(t), number(t.Target), pods, edgeText(t))
+		return fmt.Sprintf("ceil(%s / %s x %s)%s", inFormula(t), number(t.Target), pods, edgeText(t, c))
 	}
-	return fmt.Sprintf("ceil(%s / %s)%s", valueText(t), number(t.Target), edgeText(t))
+	return fmt.Sprintf("ceil(%s / %s)%s", inFormula(t), number(t.Target), edgeText(t, c))
 }
 
 // sampledText says what a metric of pods asks for, given what the status does not
@@ -177,32 +192,6 @@ func sampledText(t record.ScalingTrigger) string {
 		return formula + ", which is not known"
 	}
 	return formula + "; " + unknown
-}
-
-// edgeText names the next value at which this trigger alone changes the size.
-func edgeText(t record.ScalingTrigger) string {
-	var parts []string
-	if t.TargetType == string(hpa.Utilization) {
-		// Percents are whole.
-		if t.AddsAt != nil {
-			parts = append(parts, "adds from "+number(*t.AddsAt)+"%")
-		}
-		if t.RemovesAt != nil {
-			parts = append(parts, "removes from "+number(*t.RemovesAt)+"% down")
-		}
-		t.AddsAt, t.RemovesAt = nil, nil
-	}
-	if t.AddsAt != nil && (t.ValueHigh == nil || *t.ValueHigh < *t.AddsAt) {
-		// Totals are in thousandths: above the one before it.
-		parts = append(parts, "acts above "+number(*t.AddsAt-0.001))
-	}
-	if t.RemovesAt != nil && t.ValueLow != nil && *t.ValueLow > *t.RemovesAt {
-		parts = append(parts, "removes from "+number(*t.RemovesAt)+" down")
-	}
-	if len(parts) == 0 {
-		return ""
-	}
-	return "; " + strings.Join(parts, ", ")
 }
 
 // agoText is how long before the moment something was.

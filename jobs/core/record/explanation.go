@@ -192,6 +192,10 @@ type ScalingDecision struct {
 	Path string `json:"path"`
 	// From is the size before the sync.
 	From int32 `json:"from"`
+	// Min and Max are the HPA's bounds, which the sync kept to. A ScaledObject
+	// that was edited may want others until KEDA has written them.
+	Min int32 `json:"min"`
+	Max int32 `json:"max"`
 	// Raw is the largest proposal.
 	Raw      *CountRange `json:"raw"`
 	Blocking string      `json:"blocking"`
@@ -205,6 +209,9 @@ type ScalingDecision struct {
 	Exact bool `json:"exact"`
 	// HiddenInputs names what of the controller's memory leaves it inexact.
 	HiddenInputs []string `json:"hidden_inputs"`
+	// UpDisabled and DownDisabled say that the behavior forbids the direction.
+	UpDisabled   bool `json:"up_disabled"`
+	DownDisabled bool `json:"down_disabled"`
 	// Assumes says what must hold for the bounds, where no object proves it.
 	Assumes []string `json:"assumes"`
 }

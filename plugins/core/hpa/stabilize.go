@@ -9,7 +9,9 @@ import (
 type AbleReason string
 
 const (
-	SucceededGetScale   AbleReason = "SucceededGetScale"
+	SucceededGetScale AbleReason = "SucceededGetScale"
+	// FailedGetScale: the sync ended before it looked at any metric.
+	FailedGetScale      AbleReason = "FailedGetScale"
 	ReadyForNewScale    AbleReason = "ReadyForNewScale"
 	ScaleUpStabilized   AbleReason = "ScaleUpStabilized"
 	ScaleDownStabilized AbleReason = "ScaleDownStabilized"
