@@ -13,8 +13,9 @@ import (
 // triggersOf turns each metric's proposal into an entry of the document.
 func triggersOf(link chain.Chain, decision hpa.Decision, check hpa.Check) []record.ScalingTrigger {
 	triggers := []record.ScalingTrigger{}
+	proposals := decision.Narrowed(check).Proposals
 	for i, proposal := range decision.Proposals {
-		trigger := triggerOf(proposal)
+		trigger := triggerOf(proposals[i])
 		trigger.Winner = i == check.Winner
 		if proposal.Reason != hpa.MetricFailed {
 			trigger.Proposes = optionalRange(check.Proposals[i])

@@ -32,6 +32,9 @@ func addWhatIf(document *record.ScalingExplanation, in inputs) error {
 		switch {
 		case link.HPA != nil && out.Decision != nil:
 			today, observed := decide(link, version, in.at)
+			if out.Check != nil && out.Check.Compared && in.at.source != sourcePrometheus {
+				today = today.Narrowed(hpa.Compare(today, observed))
+			}
 			what, err = whatIf(link, today, observed, *out, in.settings, in.at)
 		case link.ScaledObject != nil && link.HPA == nil:
 			link.ScaledObject = new(link.ScaledObject.Resumed())
