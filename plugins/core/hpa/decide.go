@@ -62,6 +62,7 @@ func Decide(in Input) Decision {
 		proposal.Edges = in.edges(proposal)
 		d.Proposals = append(d.Proposals, proposal)
 	}
+	holdBesideFailed(d.Proposals)
 	spec := in.Replicas.Spec
 	switch {
 	case spec == 0 && !in.computesAtZero():

@@ -78,7 +78,7 @@ func (in Input) edges(p Proposal) Edges {
 	if in.mayAdd() {
 		edges.Add = in.adds(stretches, present, unit, propose)
 	}
-	if in.mayRemove(p) {
+	if in.mayRemove() {
 		edges.Remove = in.removes(stretches, present, unit, propose)
 	}
 	return edges
@@ -100,15 +100,20 @@ func (in Input) mayAdd() bool {
 	return in.Replicas.Spec < in.Max && (in.Behavior == nil || in.Behavior.Up.Select != SelectDisabled)
 }
 
-// mayRemove says whether the metric may remove a replica at all: beside one that
-// failed none is removed.
-func (in Input) mayRemove(p Proposal) bool {
-	for _, other := range in.Metrics {
-		if other.Seen.State == Failed && p.Metric.Seen.State != Failed {
-			return false
+// mayRemove says whether any metric may remove a replica at all.
+func (in Input) mayRemove() bool {
+	return in.Replicas.Spec > in.Min && (in.Behavior == nil || in.Behavior.Down.Select != SelectDisabled)
+}
+
+// holdBesideFailed: beside a metric that failed no other one removes a replica.
+func holdBesideFailed(proposals []Proposal) {
+	for i := range proposals {
+		for j, other := range proposals {
+			if j != i && other.Reason == MetricFailed {
+				proposals[i].Edges.Remove = nil
+			}
 		}
 	}
-	return in.Replicas.Spec > in.Min && (in.Behavior == nil || in.Behavior.Down.Select != SelectDisabled)
 }
 
 func (in Input) adds(stretches []stretch, present, unit int64, propose func(int64) int32) *int64 {

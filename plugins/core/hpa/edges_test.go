@@ -3,6 +3,8 @@ package hpa
 import (
 	"math/rand/v2"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // TestEdgesByBruteForce tries each total around the present one. With fewer or
@@ -74,10 +76,11 @@ func TestNoEdge(t *testing.T) {
 		in          Input
 		add, remove bool
 	}{
-		"free":                {at(6, external(30_000, 5000)), true, true},
-		"scaleUp disabled":    {with(at(6, external(30_000, 5000)), disabled(func(b *Behavior) { b.Up.Select = SelectDisabled })), false, true},
-		"scaleDown disabled":  {with(at(6, external(30_000, 5000)), disabled(func(b *Behavior) { b.Down.Select = SelectDisabled })), true, false},
-		"beside a failed one": {at(6, external(30_000, 5000), failing()), true, false},
+		"free":                                   {at(6, external(30_000, 5000)), true, true},
+		"scaleUp disabled":                       {with(at(6, external(30_000, 5000)), disabled(func(b *Behavior) { b.Up.Select = SelectDisabled })), false, true},
+		"scaleDown disabled":                     {with(at(6, external(30_000, 5000)), disabled(func(b *Behavior) { b.Down.Select = SelectDisabled })), true, false},
+		"beside a failed one":                    {at(6, external(30_000, 5000), failing()), true, false},
+		"beside one that fails for want of pods": {with(at(6, external(30_000, 5000), whole(30_000, 5000)), func(in *Input) { in.Pods = []corev1.Pod{} }), true, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
