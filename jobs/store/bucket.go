@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/aws/ratelimit"
@@ -42,6 +43,9 @@ type Bucket struct {
 	custom bool
 }
 
+// answerTimeout is how long a store may take for the head of its answer.
+const answerTimeout = 2 * time.Minute
+
 // Open connects to a bucket and finds out its region.
 func Open(ctx context.Context, settings Config) (*Bucket, error) {
 	if settings.Attempts == 0 {
@@ -56,6 +60,9 @@ func Open(ctx context.Context, settings Config) (*Bucket, error) {
 	}
 	load = append(load, config.WithHTTPClient(awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
 		t.MaxIdleConnsPerHost = 64
+		// A store that takes a request and never answers is tried again. Putting
+		// a large object together may take some servers a minute.
+		t.ResponseHeaderTimeout = answerTimeout
 	})))
 	shared, err := config.LoadDefaultConfig(ctx, load...)
 	if err != nil {

@@ -265,6 +265,10 @@ func CheckURL(raw string) error {
 	if parsed.User != nil {
 		return errors.New("it holds credentials: give them in a Secret")
 	}
+	// A base has neither, and what stands there is often a token.
+	if parsed.RawQuery != "" || parsed.ForceQuery || parsed.Fragment != "" {
+		return errors.New("it has a query or a fragment: give the base alone, and credentials in a Secret")
+	}
 	if (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" {
 		return fmt.Errorf("%q is not an http or https URL", raw)
 	}

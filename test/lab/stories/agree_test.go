@@ -108,7 +108,7 @@ func (a *agreement) watching() bool {
 
 // load starts requests that end by themselves.
 func (a *agreement) load(n, concurrency int, length time.Duration) {
-	output, err := run(a.ts, "kubectl", []string{"inference", "bench", a.workload, "--name", fmt.Sprintf("load-%d", n), "--concurrency", strconv.Itoa(concurrency),
+	output, err := run(a.ts, "kubectl", []string{"inference", "bench", a.workload, "--name", fmt.Sprintf("load-%d", n), "--allow-scaling", "--concurrency", strconv.Itoa(concurrency),
 		"--prompt-tokens", "1024", "--output-tokens", "128", "--warmup", "1s", "--duration", length.Round(time.Second).String(), "--wait=false"})
 	if err != nil {
 		a.ts.Fatalf("start load: %v\n%s", err, output)
