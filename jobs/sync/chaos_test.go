@@ -56,7 +56,7 @@ func victim(data string) int {
 		Credentials:     credentials.NewStaticCredentialsProvider(s3server.AccessKey, s3server.SecretKey, ""),
 		CheckpointEvery: 200 * time.Millisecond,
 		// As the pods of one Job, which take a dead one's claim over at once.
-		Run: "Job chaos", Beat: 300 * time.Millisecond,
+		Run: "Job chaos", Beat: 700 * time.Millisecond,
 		Emit: func(event record.Event) { fmt.Println(event.Name, event.Message) },
 		// Nobody wants to see a test sleep; the order of events is what counts.
 		Wait: func(_ context.Context, d time.Duration) error { time.Sleep(min(d, 50*time.Millisecond)); return nil },

@@ -29,7 +29,7 @@ func newFlat(t *testing.T) *world {
 			{Name: otherRepo, Bytes: 1 << 20, Seed: 9},
 		}
 	})
-	w.plan.Flat, w.deps.Beat = true, 200*time.Millisecond
+	w.plan.Flat, w.deps.Beat = true, 500*time.Millisecond
 	return w
 }
 
@@ -126,6 +126,33 @@ func TestFlatClaimLost(t *testing.T) {
 	if got := w.manifest(); got.Revision == "" {
 		t.Error("no manifest")
 	}
+}
+
+// A run that cannot renew its claim stops writing before another run may take
+// the prefix, also while an upload of it waits for the store.
+func TestFlatClaimExpires(t *testing.T) {
+	w := newFlat(t)
+	var cut atomic.Bool
+	w.deps.StoreTransport = roundTrip(func(r *http.Request) (*http.Response, error) {
+		if r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/config.json") {
+			cut.Store(true)
+		}
+		if cut.Load() {
+			<-r.Context().Done()
+			return nil, r.Context().Err()
+		}
+		return http.DefaultTransport.RoundTrip(r)
+	})
+	begun := time.Now()
+	_, err := w.run()
+	if failure.KindOf(err) != failure.Unreachable || !strings.Contains(err.Error(), "claim") {
+		t.Errorf("after %v: %v", time.Since(begun), err)
+	}
+	w.deps.StoreTransport = nil
+	if _, err := w.run(); err != nil {
+		t.Fatal(err)
+	}
+	w.manifest()
 }
 
 // A run is killed after it took the manifest of a flat prefix away. The next one

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 )
 
 // claimed does the work while it holds the claim of a flat prefix. The claim
@@ -17,6 +20,14 @@ func (r *run) claimed(ctx context.Context, work func(ctx context.Context) error)
 		return err
 	}
 	working, stop := context.WithCancelCause(ctx)
+	// A run that cannot renew its claim must stop before another may take it,
+	// also while a renewal waits for a store that does not answer.
+	expire := func() {
+		stop(failure.New(failure.Unreachable, "run it again when the store answers: what was transferred is kept", "hold %s: the store took no renewal of this run's claim in time", r.location()))
+	}
+	safe := (claimLapse - 1) * r.deps.Beat
+	expiry := time.AfterFunc(safe, expire)
+	defer expiry.Stop()
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -24,10 +35,14 @@ func (r *run) claimed(ctx context.Context, work func(ctx context.Context) error)
 			// To its end, even if the work ends: a renewal that is on its way must
 			// not arrive after the claim was given up.
 			finish, cancel := context.WithTimeout(context.WithoutCancel(working), lastWords)
+			begun := time.Now()
 			err := r.change(finish, func(*claim) {})
 			cancel()
-			if errors.Is(err, errHeld) {
+			switch {
+			case errors.Is(err, errHeld):
 				stop(err)
+			case err == nil && working.Err() == nil:
+				expiry.Reset(safe - time.Since(begun))
 			}
 		}
 	}()
