@@ -33,6 +33,10 @@ func action(r *revision, plan record.PrunePlan, rank int, now time.Time) (action
 		return record.PruneKeep, fmt.Sprintf("among the newest %d of its model", plan.Keep)
 	case r.State == record.StateUnfinished && age < quiet:
 		return record.PruneKeep, fmt.Sprintf("changed %s ago: a sync may be at work", age.Round(time.Minute))
+	case r.State == record.StateUnfinished && rank < plan.Keep:
+		// A sync takes the manifest away while it heals: a killed one leaves the
+		// only delivery of a model without.
+		return record.PruneKeep, fmt.Sprintf("its model has fewer than %d finished revisions: run its sync again", plan.Keep)
 	case age.Seconds() < plan.OlderThanSeconds:
 		return record.PruneKeep, fmt.Sprintf("changed %s ago", age.Round(time.Minute))
 	case len(plan.Unread) > 0 && !plan.EvenIfUnread:
@@ -43,7 +47,8 @@ func action(r *revision, plan record.PrunePlan, rank int, now time.Time) (action
 	return record.PruneDelete, "not used"
 }
 
-// newestFirst gives each complete revision its place among those of its model.
+// newestFirst gives each complete revision its place among those of its model,
+// and the others the place behind them.
 func newestFirst(revisions []*revision) map[*revision]int {
 	byModel := make(map[string][]*revision)
 	for _, r := range revisions {
@@ -56,6 +61,11 @@ func newestFirst(revisions []*revision) map[*revision]int {
 		slices.SortStableFunc(all, func(a, b *revision) int { return b.uploaded.Compare(a.uploaded) })
 		for i, r := range all {
 			rank[r] = i
+		}
+	}
+	for _, r := range revisions {
+		if r.State != record.StateComplete {
+			rank[r] = len(byModel[r.group])
 		}
 	}
 	return rank
