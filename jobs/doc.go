@@ -11,6 +11,7 @@
 //	bench    sends the load and measures
 //
 //	hub      edge: the Hub's protocol
+//	clock    edge: waiting that ends with a context
 //	store    edge: S3
 //	openai   edge: the streaming client of the engine's API
 //	prom     edge: Prometheus windows

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/kubectl-inference/kubectl-inference/jobs/clock"
 )
 
 // DefaultEndpoint is the public Hub.
@@ -82,13 +83,13 @@ func New(options Options) (*Client, error) {
 		options.Now = time.Now
 	}
 	if options.Wait == nil {
-		options.Wait = sleep
+		options.Wait = clock.Sleep
 	}
 	if options.OnRetry == nil {
 		options.OnRetry = func(Retry) {}
 	}
 	if options.Transport == nil {
-		options.Transport = newTransport()
+		options.Transport = NewTransport()
 	}
 	return &Client{
 		options:  options,
@@ -102,9 +103,9 @@ func New(options Options) (*Client, error) {
 	}, nil
 }
 
-// newTransport is a transport for few hosts and long bodies. It keeps HTTP/1.1:
+// NewTransport is a transport for few hosts and long bodies. It keeps HTTP/1.1:
 // parallel ranges over one HTTP/2 connection share a single TCP window.
-func newTransport() *http.Transport {
+func NewTransport() *http.Transport {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		MaxIdleConnsPerHost:   64,
@@ -115,17 +116,6 @@ func newTransport() *http.Transport {
 	}
 	transport.Protocols.SetHTTP1(true)
 	return transport
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
 
 // Endpoint is the base URL of the Hub.

@@ -8,10 +8,7 @@ import (
 	"os"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
-
 	"github.com/kubectl-inference/kubectl-inference/jobs/bench"
-	"github.com/kubectl-inference/kubectl-inference/jobs/cluster"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
@@ -36,26 +33,18 @@ func runBench(ctx context.Context, process Process, data []byte, emit func(recor
 	if err != nil {
 		return nil, err
 	}
-	pod, ok := cluster.Here(process.Getenv)
-	if !ok {
-		return nil, failure.New(failure.Usage, "start it with `kubectl inference bench`", "save report: this is not a Job of the plugin")
-	}
-	config, err := cluster.Config()
+	here, err := needJob(process, "kubectl inference bench", "save report")
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	kept := keeper{client: client, pod: pod, name: ReportName(plan.Run), emit: emit}
+	kept := keeper{client: here.client, pod: here.pod, name: ReportName(plan.Run), emit: emit}
 	before, err := kept.load(ctx)
 	if err != nil {
 		return nil, err
 	}
 	report, err := bench.Run(ctx, plan, bench.Deps{
 		Emit: emit, Getenv: process.Getenv, ToolVersion: process.Version, Cgroup: cgroup(),
-		Pod: pod.Name, Before: before, Checkpoint: kept.checkpoint,
+		Pod: here.pod.Name, Before: before, Checkpoint: kept.checkpoint,
 	})
 	if len(report.Cases) == 0 {
 		return nil, err

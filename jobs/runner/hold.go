@@ -5,10 +5,7 @@ import (
 	"time"
 
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 
-	"github.com/kubectl-inference/kubectl-inference/jobs/cluster"
-	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/hold"
 )
@@ -21,23 +18,15 @@ func runHold(ctx context.Context, process Process, data []byte, emit func(record
 	if err != nil {
 		return nil, err
 	}
-	pod, ok := cluster.Here(process.Getenv)
-	if !ok {
-		return nil, failure.New(failure.Usage, "start it with `kubectl inference bench --hold-scaling`", "hold scaling: this is not a Job of the plugin")
-	}
-	config, err := cluster.Config()
+	here, err := needJob(process, "kubectl inference bench --hold-scaling", "hold scaling")
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	objects, err := dynamic.NewForConfig(here.config)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	end, err := hold.Run(ctx, plan, hold.Deps{Objects: objects, Client: client, Pod: pod, Poll: holdPoll, Now: time.Now, Emit: emit})
+	end, err := hold.Run(ctx, plan, hold.Deps{Objects: objects, Client: here.client, Pod: here.pod, Poll: holdPoll, Now: time.Now, Emit: emit})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/discovery/cached/memory"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/restmapper"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/cluster"
@@ -40,23 +39,15 @@ func runRollout(ctx context.Context, process Process, data []byte, emit func(rec
 	if err != nil {
 		return nil, err
 	}
-	pod, ok := cluster.Here(process.Getenv)
-	if !ok {
-		return nil, failure.New(failure.Usage, "start it with `kubectl inference rollout`", "roll out %s: this is not a Job of the plugin", plan.Name)
-	}
-	config, err := cluster.Config()
+	here, err := needJob(process, "kubectl inference rollout", "roll out "+plan.Name)
 	if err != nil {
 		return nil, err
 	}
-	client, err := kubernetes.NewForConfig(config)
+	objects, err := dynamic.NewForConfig(here.config)
 	if err != nil {
 		return nil, err
 	}
-	objects, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, err
-	}
-	discoverer, err := discovery.NewDiscoveryClientForConfig(config)
+	discoverer, err := discovery.NewDiscoveryClientForConfig(here.config)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +56,7 @@ func runRollout(ctx context.Context, process Process, data []byte, emit func(rec
 		return nil, err
 	}
 	start, err := rollout.Run(ctx, plan, rollout.Deps{
-		Objects: prefix, Client: client, Dynamic: objects,
+		Objects: prefix, Client: here.client, Dynamic: objects,
 		Mapper: restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(discoverer)),
 		HTTP:   &http.Client{Timeout: answerTime}, Emit: emit, Now: time.Now, Poll: rolloutPoll,
 	})
@@ -75,7 +66,7 @@ func runRollout(ctx context.Context, process Process, data []byte, emit func(rec
 	// Measured from an actual start only: a rollout that changed nothing must
 	// not wipe out what an earlier one measured. The ConfigMap outlives the Job.
 	if len(start.Replicas) > 0 {
-		if err := cluster.Save(ctx, client, pod, ColdStartName(plan.Name), ColdStartKey, start, true); err != nil {
+		if err := cluster.Save(ctx, here.client, here.pod, ColdStartName(plan.Name), ColdStartKey, start, true); err != nil {
 			return nil, failure.Wrap(err, "keep the cold start")
 		}
 	}

@@ -4,9 +4,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"net/http"
-	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
+	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
 )
 
 // CAEnv holds certificates in PEM that are trusted beside the public ones
@@ -26,16 +26,7 @@ func trusting(pem string) (http.RoundTripper, error) {
 	if !roots.AppendCertsFromPEM([]byte(pem)) {
 		return nil, failure.New(failure.Usage, "give certificates in PEM", "read %s: no certificate is in it", CAEnv)
 	}
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		TLSClientConfig:       &tls.Config{RootCAs: roots},
-		MaxIdleConnsPerHost:   64,
-		IdleConnTimeout:       90 * time.Second,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-		// Parallel ranges over one HTTP/2 connection share a single window.
-		Protocols: new(http.Protocols),
-	}
-	transport.Protocols.SetHTTP1(true)
+	transport := hub.NewTransport()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	return transport, nil
 }

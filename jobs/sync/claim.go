@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/clock"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
@@ -142,7 +143,7 @@ func (r *run) take(ctx context.Context) (waited bool, err error) {
 				Fields: map[string]any{"holder": failure.Clean(found.Run)},
 			})
 		}
-		if err := r.sleep(ctx, r.deps.Beat/2); err != nil {
+		if err := clock.Sleep(ctx, r.deps.Beat/2); err != nil {
 			return waited, err
 		}
 	}
@@ -155,7 +156,7 @@ func (r *run) lapsed(found, seen claim, since time.Time) bool {
 // settled looks a moment later whether the claim is still this run's. It is what
 // can be done where the store ignores conditional writes, and not certain.
 func (r *run) settled(ctx context.Context) bool {
-	if r.sleep(ctx, r.deps.Beat/5) != nil {
+	if clock.Sleep(ctx, r.deps.Beat/5) != nil {
 		return false
 	}
 	return r.holds(ctx) == nil

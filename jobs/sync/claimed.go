@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/clock"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 )
 
@@ -31,7 +32,7 @@ func (r *run) claimed(ctx context.Context, work func(ctx context.Context) error)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		for r.sleep(working, r.deps.Beat) == nil {
+		for clock.Sleep(working, r.deps.Beat) == nil {
 			// To its end, even if the work ends: a renewal that is on its way must
 			// not arrive after the claim was given up.
 			finish, cancel := context.WithTimeout(context.WithoutCancel(working), lastWords)

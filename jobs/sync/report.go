@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/clock"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
@@ -104,24 +105,9 @@ func (p *reporter) start(ctx context.Context, every time.Duration, counters func
 		}
 		p.emit(record.Event{Name: record.EventProgress, Message: message, Done: &done, Total: &all, Unit: "bytes", Fields: fields})
 	}
-	watch, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(every)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-watch.Done():
-				return
-			case <-ticker.C:
-				report()
-			}
-		}
-	}()
+	halt := clock.Every(ctx, every, report)
 	return func() {
-		cancel()
-		<-ended
+		halt()
 		if files > 0 {
 			report()
 		}

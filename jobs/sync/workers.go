@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/clock"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 	"github.com/kubectl-inference/kubectl-inference/jobs/hub"
 	"github.com/kubectl-inference/kubectl-inference/jobs/store"
@@ -246,16 +247,5 @@ func (r *run) patience() time.Duration { return cmp.Or(r.deps.Patience, defaultP
 
 // pause sleeps until it is time to look at the store again.
 func (r *run) pause(ctx context.Context) error {
-	return r.sleep(ctx, min(longestLook, r.patience()/looks))
-}
-
-func (r *run) sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
+	return clock.Sleep(ctx, min(longestLook, r.patience()/looks))
 }

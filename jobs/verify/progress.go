@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync/atomic"
-	"time"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/kubectl-inference/kubectl-inference/jobs/clock"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
 )
 
@@ -32,24 +32,9 @@ func (r *run) progress(ctx context.Context) (stop func()) {
 		}
 		r.deps.Emit(record.Event{Time: r.deps.Now().UTC(), Level: record.Info, Name: record.EventProgress, Message: message, Done: &done, Total: &total, Unit: unit})
 	}
-	watch, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		ticker := time.NewTicker(r.deps.ProgressEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-watch.Done():
-				return
-			case <-ticker.C:
-				report()
-			}
-		}
-	}()
+	halt := clock.Every(ctx, r.deps.ProgressEvery, report)
 	return func() {
-		cancel()
-		<-ended
+		halt()
 		report()
 	}
 }
