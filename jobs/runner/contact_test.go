@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/failure"
 	"github.com/kubectl-inference/kubectl-inference/jobs/core/record"
@@ -41,10 +40,11 @@ func TestRefusedAtOnce(t *testing.T) {
 			return LocalPrune(t.Context(), os.Getenv, encode(t, record.PrunePlan{TypeMeta: record.Meta(record.KindPrunePlan), Location: "s3://m/p", S3Endpoint: endpoint}), func(record.Event) {})
 		},
 	} {
-		began := time.Now()
 		_, err := local()
-		if failure.KindOf(err) != failure.Unreachable || failure.HintOf(err) == "" || !strings.Contains(err.Error(), endpoint) || time.Since(began) > 3*time.Second {
-			t.Errorf("%s, after %v: %v", name, time.Since(began), err)
+		// These words are of the first contact: a store or a Hub that was tried
+		// again and again has others.
+		if failure.KindOf(err) != failure.Unreachable || failure.HintOf(err) == "" || !strings.HasPrefix(err.Error(), "reach "+endpoint+": ") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
